@@ -1,0 +1,85 @@
+//! What is known of an external server, as its upstream reports it.
+
+use std::fmt;
+
+use globset::GlobMatcher;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::spec::Tier;
+
+/// How a server is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", content = "reason", rename_all = "snake_case")]
+pub enum Health {
+    /// Its tools can be called.
+    Ready,
+    /// It has not listed its tools yet.
+    Starting,
+    /// It could not start, or it stopped; the reason.
+    Down(String),
+    /// The configuration switches it off.
+    Disabled,
+    /// A project's file declares it and the user has not consented to it yet; what to type.
+    NeedsConsent(String),
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::Starting => f.write_str("starting"),
+            Self::Down(reason) => write!(f, "down: {reason}"),
+            Self::Disabled => f.write_str("disabled"),
+            Self::NeedsConsent(what) => write!(f, "needs consent: {what}"),
+        }
+    }
+}
+
+/// What a server said of itself and of its tools the last time it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// How it is doing.
+    pub health: Health,
+    /// The tools as it sent them, each a JSON value that nobody has checked yet.
+    pub tools: Vec<Value>,
+    /// Its own title or name.
+    pub title: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its instructions to clients.
+    pub instructions: Option<String>,
+    /// The protocol revision that was agreed on.
+    pub protocol: Option<String>,
+}
+
+impl Listing {
+    /// A server without tools, in this state.
+    #[must_use]
+    pub fn without_tools(health: Health) -> Self {
+        Self { health, tools: Vec::new(), title: None, version: None, instructions: None, protocol: None }
+    }
+}
+
+/// How much a server's own annotations count when its tools get their tiers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnnotationTrust {
+    /// `destructiveHint: true` raises the tier to Restricted; nothing lowers it.
+    #[default]
+    Tighten,
+    /// They count for nothing.
+    Ignore,
+    /// As `Tighten`, and an explicit `readOnlyHint: true` lowers an unconfigured tool to Standard.
+    Trust,
+}
+
+/// What the configuration says of an external server's tools.
+#[derive(Debug, Clone, Default)]
+pub struct ExternalSettings {
+    /// The tier of tools that no entry of `tiers` matches; `None` is Elevated.
+    pub tier: Option<Tier>,
+    /// Tiers by glob over tool names; of several that match, the strictest.
+    pub tiers: Vec<(GlobMatcher, Tier)>,
+    /// How much its annotations count.
+    pub annotations: AnnotationTrust,
+}

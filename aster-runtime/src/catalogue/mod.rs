@@ -1,0 +1,5 @@
+//! The catalogue.
+
+mod external;
+
+pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};

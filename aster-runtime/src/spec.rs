@@ -1,0 +1,246 @@
+//! What the macros write down about a tool and a server at compile time: constant data without interior mutability,
+//! so that a `const` catalogue may refer to it and `cargo check` may compare it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::tool::{Invocation, ServerEnv, ServerState, StartError, ToolError, ToolResult};
+
+/// How far the effects of a call reach, and so what the gate asks of it.
+///
+/// The order is the order of strictness: a tier may be raised, never lowered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Runs at once, with a brief audit record.
+    Standard,
+    /// Runs at once, with arguments and result in the audit record. What an external tool is unless configured.
+    Elevated,
+    /// Stops for a human.
+    Restricted,
+}
+
+impl Tier {
+    /// The tier's name, lowercase, as it stands in `aster.yaml` and in the audit.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Elevated => "elevated",
+            Self::Restricted => "restricted",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The named family a tool belongs to: the unit in which agents are given tools. Made by [`groups!`](crate::groups)
+/// alone, so that a group which nobody declared does not compile.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group(&'static str);
+
+impl Group {
+    /// The group's name: the constant's, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __declare(name: &'static str) -> Self {
+        Self(name)
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Declares groups as constants, to be used by path in `#[mcp_server(group = …)]` and `#[mcp_tool(group = …)]`.
+///
+/// ```
+/// aster_runtime::groups! {
+///     /// Finding things out.
+///     pub RESEARCH,
+///     pub DESKTOP,
+/// }
+/// assert_eq!(RESEARCH.name(), "research");
+/// ```
+#[macro_export]
+macro_rules! groups {
+    ($($(#[$meta:meta])* $vis:vis $name:ident),* $(,)?) => {$(
+        $(#[$meta])*
+        #[doc = concat!("The group `", stringify!($name), "`.")]
+        $vis const $name: $crate::Group = {
+            const LOWER: [u8; stringify!($name).len()] = $crate::__private::lowercase(stringify!($name));
+            $crate::Group::__declare($crate::__private::ascii(&LOWER))
+        };
+    )*};
+}
+
+/// Hints about a tool's behaviour (MCP `ToolAnnotations`). `None` means unsaid, for which the specification's defaults
+/// hold; they are claims for a client to show, and no substitute for the tier.
+///
+/// Source: MCP 2025-11-25, schema, `ToolAnnotations`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// Does not change its environment.
+    pub read_only: Option<bool>,
+    /// May destroy something; meaningful where `read_only` is not `true`.
+    pub destructive: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: Option<bool>,
+    /// Reaches beyond a closed set of things, for example the public web.
+    pub open_world: Option<bool>,
+}
+
+impl Annotations {
+    /// Nothing said.
+    pub const NONE: Self = Self { read_only: None, destructive: None, idempotent: None, open_world: None };
+}
+
+/// Where something was declared, for messages that name both ends of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// The source file, as rustc names it.
+    pub file: &'static str,
+    /// The line, from 1.
+    pub line: u32,
+    /// The Cargo package.
+    pub package: &'static str,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} (package {})", self.file, self.line, self.package)
+    }
+}
+
+/// The future of a native call.
+pub type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>;
+
+/// The future that makes a native server's state.
+pub type StartFuture = Pin<Box<dyn Future<Output = Result<ServerState, StartError>> + Send>>;
+
+/// One native tool, as `#[mcp_tool]` writes it down.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolSpec {
+    /// The server's name.
+    pub server: &'static str,
+    /// The tool's name on its server.
+    pub name: &'static str,
+    /// The name to show to people.
+    pub title: Option<&'static str>,
+    /// What it does and when to use it: the function's doc comment.
+    pub description: &'static str,
+    /// How far its effects reach.
+    pub tier: Tier,
+    /// The tool's own group; `None` is the server's.
+    pub group: Option<Group>,
+    /// Behaviour hints.
+    pub annotations: Annotations,
+    /// How long a call may take; `None` is the host's default.
+    pub timeout: Option<Duration>,
+    /// Listed first in a manifest, with its signature.
+    pub hot: bool,
+    /// The arguments that name a URL and so stand under egress.
+    pub url_arguments: &'static [&'static str],
+    /// Generates the input schema: an object, after the schema pass.
+    pub input_schema: fn() -> Value,
+    /// Generates the output schema, where the result has one.
+    pub output_schema: fn() -> Option<Value>,
+    /// Decodes the arguments and calls the function.
+    pub call: fn(Invocation) -> ToolFuture,
+    /// Where the function stands.
+    pub location: Location,
+}
+
+impl ToolSpec {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry(&'static self) -> Entry {
+        Entry::Tool(self)
+    }
+}
+
+/// One native server, as `#[mcp_server]` writes it down.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerSpec {
+    /// The server's name.
+    pub name: &'static str,
+    /// The name to show to people.
+    pub title: Option<&'static str>,
+    /// What it is for, in a line: the doc comment of the `impl` or `mod`.
+    pub description: &'static str,
+    /// What a client should know to use it well.
+    pub instructions: Option<&'static str>,
+    /// The group of its tools; `None` is a group named like the server.
+    pub group: Option<Group>,
+    /// Its tools, in source order.
+    pub tools: &'static [ToolSpec],
+    /// Makes the state.
+    pub start: fn(ServerEnv) -> StartFuture,
+    /// Where it stands.
+    pub location: Location,
+}
+
+impl ServerSpec {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry(&'static self) -> Entry {
+        Entry::Server(self)
+    }
+}
+
+/// One line of `catalogue![…]`, and one item of the inventory: a server, or a free function's tool.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry {
+    /// A server and all of its tools.
+    Server(&'static ServerSpec),
+    /// One free function; those with the same server name make up that server.
+    Tool(&'static ToolSpec),
+}
+
+impl Entry {
+    /// The server's name.
+    #[must_use]
+    pub const fn server(&self) -> &'static str {
+        match self {
+            Self::Server(server) => server.name,
+            Self::Tool(tool) => tool.server,
+        }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn location(&self) -> Location {
+        match self {
+            Self::Server(server) => server.location,
+            Self::Tool(tool) => tool.location,
+        }
+    }
+
+    /// The tools it brings.
+    #[must_use]
+    pub const fn tools(&self) -> &'static [ToolSpec] {
+        match self {
+            Self::Server(server) => server.tools,
+            Self::Tool(tool) => std::slice::from_ref(tool),
+        }
+    }
+}
+
+#[cfg(feature = "inventory")]
+inventory::collect!(Entry);
