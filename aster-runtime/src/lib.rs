@@ -15,6 +15,8 @@ mod injector;
 pub mod schema;
 pub mod scope;
 pub mod search;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod session;
 pub mod spec;
 pub mod text;
