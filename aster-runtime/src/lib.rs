@@ -15,10 +15,12 @@ pub mod tool;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use aster_macros::{mcp_server, mcp_tool};
+pub use catalogue::NativeCatalogue;
 pub use id::ToolId;
 pub use session::{Profile, Session};
-pub use spec::{Annotations, Entry, Group, Location, ServerSpec, Tier, ToolSpec};
+pub use spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
 pub use tool::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Invocation, Json, JsonObject, LogLevel, McpServer,
-    Resource, ServerEnv, StartError, ToolContext, ToolError, ToolResult,
+    Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolResult,
 };

@@ -204,6 +204,21 @@ impl ServerSpec {
     }
 }
 
+/// A type whose `impl` is a native server. `#[mcp_server]` implements it, and nothing else can; `HostBuilder` takes
+/// such a value as the live state of its server.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a native server",
+    label = "no `impl` of this type carries `#[mcp_server]`",
+    note = "put `#[mcp_server]` on the inherent `impl` that holds the tools"
+)]
+pub trait NativeServer: Send + Sync + 'static {
+    /// The server.
+    const SPEC: &'static ServerSpec;
+
+    #[doc(hidden)]
+    fn __implemented_by_the_macro();
+}
+
 /// One line of `catalogue![…]`, and one item of the inventory: a server, or a free function's tool.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry {
