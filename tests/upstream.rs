@@ -174,7 +174,8 @@ async fn results_pass_unchanged() {
     }
     assert_eq!(call(&upstream, "raw", json!({"result": "null"})).await.expect("text").to_text(), "null");
     let floats = "[0.1,1e-7,2.2250738585072014e-308,123456789.12345679,5e-324]";
-    let answer = call(&upstream, "raw", json!({"result": format!("{{\"x\":{floats}}}")})).await.expect("a result");
+    let answer =
+        call(&upstream, "raw", json!({"result": format!("{{\"x\":{floats}}}")})).await.expect("a result");
     assert_eq!(answer.as_object()["x"].to_string(), floats);
 }
 
@@ -203,11 +204,13 @@ async fn what_the_server_asks_for_is_no_result() {
 async fn protocol_errors_are_shown_safely() {
     let (upstream, _) = start(fake([]).env("TOKEN", "hunter2-hunter2")).await;
     let message = format!("bad\u{1b}[2J\n- forged {} hunter2-hunter2", "x".repeat(10_000));
-    let error = call(&upstream, "refuse", json!({"code": -32602, "message": message})).await.expect_err("refused");
+    let error =
+        call(&upstream, "refuse", json!({"code": -32602, "message": message})).await.expect_err("refused");
     let DispatchError::Protocol { code, message } = error else { panic!("{error}") };
     assert_eq!(code, -32602);
     assert!(message.starts_with("bad[2J - forged") && message.chars().count() <= 500, "{message}");
-    let error = call(&upstream, "refuse", json!({"message": "key hunter2-hunter2"})).await.expect_err("refused");
+    let error =
+        call(&upstream, "refuse", json!({"message": "key hunter2-hunter2"})).await.expect_err("refused");
     assert!(error.to_string().contains("key [TOKEN]"), "{error}");
 }
 
@@ -242,7 +245,8 @@ async fn progress_reaches_the_caller_in_order_and_before_the_result() {
     for _ in 0..20 {
         let client = Arc::new(Client::default());
         let context = context().with_client(Some(client.clone()));
-        let result = within(upstream.call("progress", serde_json::Map::new(), context)).await.expect("a result");
+        let result =
+            within(upstream.call("progress", serde_json::Map::new(), context)).await.expect("a result");
         assert_eq!(result.to_text(), "done");
         let step = |step: f64| (step, Some(3.0), Some(format!("step {step}")));
         assert_eq!(*client.0.lock().expect("unpoisoned"), [step(1.0), step(2.0), step(3.0)]);
@@ -288,7 +292,8 @@ async fn an_unanswered_call_times_out_and_is_cancelled() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_down_within_its_start_up_deadline() {
-    let (upstream, listing) = start(fake(["--mute", "--banner"]).startup_timeout(Duration::from_secs(1))).await;
+    let (upstream, listing) =
+        start(fake(["--mute", "--banner"]).startup_timeout(Duration::from_secs(1))).await;
     assert!(down(&listing).starts_with("it did not list its tools within 1 s"), "{}", listing.health);
     within(upstream.close()).await;
 }
@@ -307,7 +312,10 @@ async fn what_cannot_be_started_says_so() {
         (StdioServer::new("s", "no-such-program"), "cannot run `no-such-program`: it is not found on PATH"),
         (StdioServer::new("s", "/no/such/program"), "there is no such file"),
         (fake([]).cwd("/no/such/directory"), "its working directory `/no/such/directory` is no directory"),
-        (fake(["--fail-unless-exists=/no/such/file"]), "exit status: 7); it wrote: Error: the file is missing"),
+        (
+            fake(["--fail-unless-exists=/no/such/file"]),
+            "exit status: 7); it wrote: Error: the file is missing",
+        ),
     ] {
         let (_upstream, listing) = start(server).await;
         assert!(down(&listing).contains(expected), "{}", listing.health);

@@ -368,3 +368,193 @@ fn handshake_failure(error: ClientInitializeError, diagnostics: &Diagnostics) ->
         _ => Failure::Ended,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Profile, Session};
+    use crate::tool::{ClientLink, LogLevel};
+    use serde_json::json;
+    use std::sync::Mutex;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
+    const LIMITS: CallLimits = CallLimits { idle: Duration::from_secs(2), total: Duration::from_secs(600) };
+
+    /// The server's end, driven by a test. Time is paused, so that it passes only when all wait for it.
+    struct Server {
+        reader: BufReader<tokio::io::ReadHalf<DuplexStream>>,
+        writer: tokio::io::WriteHalf<DuplexStream>,
+    }
+
+    impl Server {
+        async fn next(&mut self) -> Value {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).await.unwrap();
+            serde_json::from_str(&line).unwrap_or_default()
+        }
+
+        async fn expect(&mut self, method: &str) -> Value {
+            let message = self.next().await;
+            assert_eq!(message["method"], method, "{message}");
+            message
+        }
+
+        async fn send(&mut self, message: Value) {
+            self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+
+        async fn reply(&mut self, request: &Value, result: Value) {
+            self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+        }
+
+        async fn refuse(&mut self, request: &Value) {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            self.send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
+        }
+    }
+
+    type Opening = tokio::task::JoinHandle<Result<Connection, Failure>>;
+
+    fn open() -> (Opening, Server, Arc<Tap>) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (reader, writer) = tokio::io::split(ours);
+        let diagnostics = Arc::new(Diagnostics::new("test", []));
+        let tap = Tap::new(Arc::clone(&diagnostics));
+        let opening =
+            tokio::spawn(Connection::open(reader, writer, Era::Unknown, Arc::clone(&tap), diagnostics));
+        let (reader, writer) = tokio::io::split(theirs);
+        (opening, Server { reader: BufReader::new(reader), writer }, tap)
+    }
+
+    fn initialized() -> Value {
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}})
+    }
+
+    async fn connected() -> (Arc<Connection>, Server) {
+        let (opening, mut server, _) = open();
+        let discover = server.expect("server/discover").await;
+        server.refuse(&discover).await;
+        let initialize = server.expect("initialize").await;
+        server.reply(&initialize, initialized()).await;
+        server.expect("notifications/initialized").await;
+        (Arc::new(opening.await.unwrap().unwrap()), server)
+    }
+
+    #[derive(Default)]
+    struct Reports(Mutex<Vec<f64>>);
+
+    impl ClientLink for Reports {
+        fn progress(&self, done: f64, _: Option<f64>, _: Option<&str>) {
+            self.0.lock().unwrap().push(done);
+        }
+
+        fn log(&self, _: LogLevel, _: &str) {}
+    }
+
+    type Calling = tokio::task::JoinHandle<Result<ToolResult, Option<DispatchError>>>;
+
+    fn call(connection: &Arc<Connection>, client: Option<Arc<dyn ClientLink>>) -> Calling {
+        let connection = Arc::clone(connection);
+        let context = ToolContext::new(Arc::new(Session::new(Profile::new("a"))), "1").with_client(client);
+        tokio::spawn(async move { connection.call("t", JsonObject::new(), &context, LIMITS).await })
+    }
+
+    /// A package runner that fetches its server takes longer than the SDK waits for `server/discover`.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_slow_to_start_is_not_taken_at_its_first_word() {
+        let (opening, mut server, _) = open();
+        let discover = server.expect("server/discover").await;
+        let initialize = server.expect("initialize").await;
+        sleep(Duration::from_secs(20)).await;
+        server.refuse(&discover).await;
+        server.reply(&initialize, initialized()).await;
+        let connection = opening.await.unwrap().unwrap();
+        assert_eq!(connection.era(), Era::Legacy);
+        assert_eq!(connection.listing(Vec::new()).protocol.as_deref(), Some("2025-06-18"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_modern_server_that_is_slow_to_start_is_recognised() {
+        let (opening, mut server, tap) = open();
+        let discover = server.expect("server/discover").await;
+        let initialize = server.expect("initialize").await;
+        server.reply(&discover, json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        server.refuse(&initialize).await;
+        assert!(opening.await.unwrap().is_err());
+        assert!(tap.modern_after_all.get().is_some(), "the supervisor tries again with this");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_keeps_a_long_call_alive() {
+        let (connection, mut server) = connected().await;
+        let client = Arc::new(Reports::default());
+        let calling = call(&connection, Some(client.clone()));
+        let request = server.expect("tools/call").await;
+        // Some servers turn the token into a string.
+        let token = request["params"]["_meta"]["progressToken"].to_string();
+        for step in 1..=90 {
+            sleep(Duration::from_secs(1)).await;
+            let params = json!({"progressToken": token, "progress": step});
+            server
+                .send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+                .await;
+        }
+        server.reply(&request, json!({"content": []})).await;
+        assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": []}));
+        assert_eq!(client.0.lock().unwrap().len(), 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_and_endless_progress_both_end_a_call() {
+        let (connection, mut server) = connected().await;
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 2 })));
+        let cancelled = server.expect("notifications/cancelled").await;
+        assert_eq!(cancelled["params"]["requestId"], request["id"]);
+
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        let began = Instant::now();
+        while !calling.is_finished() {
+            sleep(Duration::from_secs(1)).await;
+            let params = json!({"progressToken": request["params"]["_meta"]["progressToken"], "progress": 1});
+            server
+                .send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+                .await;
+        }
+        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 600 })));
+        assert!(began.elapsed() < Duration::from_secs(602));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_reply_to_a_cancelled_call_is_dropped() {
+        let (connection, mut server) = connected().await;
+        let calling = call(&connection, None);
+        let late = server.expect("tools/call").await;
+        assert!(calling.await.unwrap().is_err());
+        server.expect("notifications/cancelled").await;
+
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        server.reply(&late, json!({"content": "late"})).await;
+        server.reply(&request, json!({"content": "now"})).await;
+        assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": "now"}));
+    }
+
+    #[test]
+    fn a_list_is_capped() {
+        let tools: Vec<_> = (0..MAX_TOOLS + 1).map(|number| json!({"name": number})).collect();
+        let mut list = ToolList::default();
+        assert_eq!(list.add(json!({"tools": tools, "nextCursor": "more"})), Ok(None));
+        assert_eq!(list.tools.len(), MAX_TOOLS);
+
+        let mut list = ToolList::default();
+        let big = json!({"description": "x".repeat(MAX_TOOL_BYTES)});
+        assert_eq!(
+            list.add(json!({"tools": [{"name": "a"}, big, {"name": "b"}], "nextCursor": "more"})),
+            Ok(None)
+        );
+        assert_eq!(list.tools, [json!({"name": "a"})]);
+    }
+}

@@ -7,7 +7,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rmcp::RoleClient;
@@ -137,6 +136,13 @@ pub(super) struct Progress {
 #[derive(Debug, Clone)]
 pub(super) struct ProgressListener(pub(super) mpsc::Sender<Progress>);
 
+/// A request whose progress is listened to.
+#[derive(Debug)]
+struct Listening {
+    request: RequestId,
+    listener: mpsc::Sender<Progress>,
+}
+
 /// What a connection hears beside the replies, and how it ended. Shared by the transport and its user.
 #[derive(Debug)]
 pub(super) struct Tap {
@@ -147,7 +153,7 @@ pub(super) struct Tap {
     /// A reply to `server/discover` came after the handshake had given up on it, and it was no error.
     pub(super) modern_after_all: OnceLock<()>,
     failure: OnceLock<String>,
-    progress: Mutex<HashMap<i64, mpsc::Sender<Progress>>>,
+    progress: Mutex<HashMap<i64, Listening>>,
     diagnostics: Arc<Diagnostics>,
 }
 
@@ -181,26 +187,37 @@ impl Tap {
         self.ended.cancel();
     }
 
-    fn listen_to_progress(&self, token: Option<ProgressToken>, listener: &ProgressListener) {
+    fn listen_to_progress(
+        &self,
+        token: Option<ProgressToken>,
+        request: RequestId,
+        listener: &ProgressListener,
+    ) {
         if let Some(ProgressToken(NumberOrString::Number(token))) = token {
-            self.progress().insert(token, listener.0.clone());
+            self.progress().insert(token, Listening { request, listener: listener.0.clone() });
         }
+    }
+
+    /// After its reply, a request makes no progress.
+    fn end_progress(&self, answered: &RequestId) {
+        self.progress().retain(|_, listening| listening.request != *answered);
     }
 
     fn report_progress(&self, params: Option<&Value>) {
         let field = |key| params.and_then(|params| params.get(key));
         let Some(token) = field("progressToken").and_then(number) else { return };
-        let Some(listener) = self.progress().get(&token).cloned() else { return };
-        let progress = Progress {
+        let progress = self.progress();
+        let Some(Listening { listener, .. }) = progress.get(&token) else { return };
+        let report = Progress {
             done: field("progress").and_then(Value::as_f64).unwrap_or_default(),
             total: field("total").and_then(Value::as_f64),
             message: field("message").and_then(Value::as_str).map(str::to_owned),
         };
         // A listener that is behind loses reports, not the call.
-        let _ = listener.try_send(progress);
+        let _ = listener.try_send(report);
     }
 
-    fn progress(&self) -> MutexGuard<'_, HashMap<i64, mpsc::Sender<Progress>>> {
+    fn progress(&self) -> MutexGuard<'_, HashMap<i64, Listening>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -305,6 +322,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
                 None => self.take_notification(&method, message),
             };
         }
+        let id = id.map(answered_id);
         // Some servers write `"error": null` beside a result.
         if let Some(error) = message.remove("error").filter(|error| !error.is_null()) {
             self.take_error(id, error_data(error));
@@ -343,11 +361,12 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_result(&mut self, id: RequestId, result: Value) {
+        self.tap.end_progress(&id);
         let Some((expected, handshake)) = self.handshake.clone() else {
             self.reply(id, ServerResult::CustomResult(CustomResult(result)));
             return;
         };
-        if !same_id(&expected, &id) {
+        if expected != id {
             self.take_late(&id, true);
             return;
         }
@@ -366,8 +385,11 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_error(&mut self, id: Option<RequestId>, error: ErrorData) {
+        if let Some(id) = &id {
+            self.tap.end_progress(id);
+        }
         if let (Some((expected, _)), Some(id)) = (&self.handshake, &id) {
-            if !same_id(expected, id) {
+            if expected != id {
                 self.take_late(id, false);
                 return;
             }
@@ -379,7 +401,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     /// A reply that the handshake no longer waits for. The SDK gives `server/discover` ten seconds, which a package
     /// runner with a cold cache exceeds, and takes its late reply for one to `initialize`.
     fn take_late(&mut self, id: &RequestId, success: bool) {
-        if success && self.given_up.as_ref().is_some_and(|given_up| same_id(given_up, id)) {
+        if success && self.given_up.as_ref() == Some(id) {
             let _ = self.tap.modern_after_all.set(());
         }
     }
@@ -393,7 +415,10 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
             #[serde(rename = "result")]
             _result: IgnoredAny,
         }
-        let id = serde_json::from_slice::<Reply>(line).ok().and_then(|reply| request_id(&reply.id));
+        let id = serde_json::from_slice::<Reply>(line)
+            .ok()
+            .and_then(|reply| request_id(&reply.id))
+            .map(answered_id);
         self.tap.diagnostics.junk(line);
         if let Some(id) = id {
             let message = format!("the server's reply cannot be read: {error}");
@@ -417,7 +442,8 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
             ClientRequest::InitializeRequest(_) => Handshake::Initialize,
             other => {
                 if let Some(listener) = other.extensions().get::<ProgressListener>() {
-                    self.tap.listen_to_progress(other.get_meta().get_progress_token(), listener);
+                    let token = other.get_meta().get_progress_token();
+                    self.tap.listen_to_progress(token, request.id.clone(), listener);
                 }
                 return;
             }
@@ -498,17 +524,16 @@ async fn write<W: AsyncWrite + Unpin>(
     tap: Arc<Tap>,
 ) {
     while let Some(Write { line, done }) = lines.recv().await {
-        let written = {
-            let writing = pin!(async {
-                writer.write_all(&line).await?;
-                writer.flush().await
-            });
-            writing.await
-        };
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+        .await;
         let failed = written.is_err();
         let _ = done.send(written);
         if failed {
-            tap.fail("it closed its standard input".to_owned());
+            // How it ended is to be seen from the process.
+            tap.ended.cancel();
             return;
         }
     }
@@ -531,9 +556,12 @@ fn request_id(value: &Value) -> Option<RequestId> {
     }
 }
 
-/// Whether an answer's id is the one that was asked with: some servers turn a number into a string.
-fn same_id(asked: &RequestId, answered: &RequestId) -> bool {
-    asked == answered || asked.to_string() == answered.to_string()
+/// The id of a request of ours, all of which are numbers: some servers answer with it as a string.
+fn answered_id(id: RequestId) -> RequestId {
+    match &id {
+        RequestId::String(text) => text.parse().map_or(id.clone(), RequestId::Number),
+        RequestId::Number(_) => id,
+    }
 }
 
 fn number(value: &Value) -> Option<i64> {
@@ -591,4 +619,114 @@ fn discover_result(result: &Value) -> Option<DiscoverResult> {
 fn tools_capability(result: &Value) -> Value {
     let changes = result.pointer("/capabilities/tools/listChanged").and_then(Value::as_bool);
     json!({ "tools": { "listChanged": changes.unwrap_or_default() } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(cap: usize, pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Line> {
+        let mut lines = Lines::new(cap);
+        let mut found = Vec::new();
+        for piece in pieces {
+            lines.push(&piece);
+            while let Some(line) = lines.next() {
+                found.push(line);
+            }
+        }
+        found.extend(lines.finish());
+        found
+    }
+
+    /// Cuts bytes at places that come from `cuts`.
+    fn pieces(bytes: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
+        let mut cuts: Vec<_> =
+            cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
+        cuts.sort_unstable();
+        cuts.windows(2).map(|cut| bytes[cut[0]..cut[1]].to_vec()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn how_bytes_arrive_makes_no_difference(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'x'), any::<u8>()], 0..200),
+            cuts in prop::collection::vec(any::<usize>(), 0..40),
+            cap in 1_usize..50,
+        ) {
+            let expected: Vec<_> = bytes
+                .split(|&byte| byte == b'\n')
+                .map(|line| match line.len() > cap {
+                    true => Line::TooLong(line[..cap].to_vec()),
+                    false => Line::Whole(line.to_vec()),
+                })
+                .collect();
+            // After the last line feed there is a line only if there is something.
+            let count = expected.len() - usize::from(bytes.last().is_none_or(|&byte| byte == b'\n'));
+            prop_assert_eq!(lines(cap, pieces(&bytes, &cuts)), &expected[..count]);
+        }
+
+        #[test]
+        fn numbers_are_kept_exactly(number in prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL) {
+            let text = json!(number).to_string();
+            prop_assert_eq!(parse(text.as_bytes()).unwrap().as_f64(), Some(number));
+        }
+    }
+
+    #[test]
+    fn a_long_line_in_small_pieces_takes_linear_time() {
+        // Quadratic work on this would be some 10^12 steps.
+        let long = vec![b'x'; 4 << 20];
+        let found = lines(MAX_LINE, long.chunks(4).map(<[u8]>::to_vec).chain([b"\n".to_vec()]));
+        assert_eq!(found, [Line::Whole(long)]);
+    }
+
+    async fn receive_all(bytes: &[u8]) -> (Vec<Incoming>, Arc<Tap>) {
+        let tap = Tap::new(Arc::new(Diagnostics::new("test", [])));
+        let mut transport = RawTransport::new(bytes, tokio::io::sink(), Arc::clone(&tap));
+        let mut received = Vec::new();
+        while let Some(message) = transport.receive().await {
+            received.push(message);
+        }
+        (received, tap)
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_harms(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(receive_all(&bytes));
+        }
+
+        #[test]
+        fn no_message_harms(message in r#"\{"jsonrpc":"2.0"(,"(id|method|params|result|error)":(1|null|"1"|"a"|\{\}|\[\]|\{"progressToken":1\}|\{"requestId":1\}|"notifications/progress"|"notifications/cancelled"|"ping")){0,5}\}"#) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(receive_all(message.as_bytes()));
+        }
+    }
+
+    #[tokio::test]
+    async fn shapes_of_messages() {
+        let input = concat!(
+            "{\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{\"b\":1,\"a\":2},\"error\":null}\n",
+            "[{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":\"plain\"},{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}]\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":99999999999,\"message\":\"big\"}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"ping\"}\n",
+            "{\"jsonrpc\":\"1.0\",\"id\":6,\"result\":{}}\n",
+            "{\"id\":7,\"result\":{}}\n",
+        );
+        let (received, tap) = receive_all(input.as_bytes()).await;
+        let written: Vec<_> =
+            received.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
+        assert_eq!(
+            written,
+            [
+                r#"{"jsonrpc":"2.0","id":3,"result":{"b":1,"a":2}}"#,
+                r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"plain"}}"#,
+                r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"big"}}"#,
+                r#"{"jsonrpc":"2.0","id":"s","method":"ping"}"#,
+            ]
+        );
+        assert_eq!(tap.diagnostics.lines().len(), 2);
+    }
 }

@@ -275,6 +275,7 @@ impl Supervisor {
             // Some servers exit on a request before `initialize`, some are out of step after it.
             Ok(Err(Start::Handshake { modern, .. })) if self.era == Era::Unknown => {
                 let era = if modern { Era::Modern } else { Era::Legacy };
+                self.diagnostics.clear();
                 timeout_at(deadline, self.connect(era)).await
             }
             first => first,
@@ -386,14 +387,11 @@ impl Supervisor {
     /// Why a connection ended, as far as can be told.
     async fn reason(&self, process: &mut Process, tap: &Tap, when: &str) -> String {
         if let Some(failure) = tap.failure() {
-            // It may have been on its way out, which says more.
-            if process.ended(LAST_WORDS).await.is_none() {
-                return self.with_cause(failure.to_owned());
-            }
+            return failure.to_owned();
         }
         let ended = match process.ended(EXIT_PATIENCE).await {
             Some(status) => format!("it ended {when} ({status})"),
-            None => format!("it closed its output {when}"),
+            None => format!("it closed the connection {when}"),
         };
         self.with_cause(ended.replace("  ", " ").trim().to_owned())
     }
