@@ -21,6 +21,8 @@ pub mod session;
 pub mod spec;
 pub mod text;
 pub mod tool;
+#[cfg(feature = "upstream")]
+pub mod upstream;
 
 #[doc(hidden)]
 #[path = "private.rs"]
