@@ -4,6 +4,7 @@ pub mod catalogue;
 #[cfg(feature = "config")]
 pub mod config;
 pub mod dispatch;
+pub mod gate;
 pub mod id;
 pub mod schema;
 pub mod session;
