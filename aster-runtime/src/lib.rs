@@ -6,6 +6,8 @@ pub mod config;
 pub mod dispatch;
 pub mod gate;
 pub mod id;
+#[cfg(feature = "http")]
+pub mod net;
 pub mod schema;
 pub mod session;
 pub mod spec;
