@@ -73,7 +73,7 @@ impl StdioUpstream {
         let (listing, listing_seen) = watch::channel(Arc::new(Listing::without_tools(Health::Starting)));
         let (wanted, wanted_seen) = watch::channel(0);
         let closing = CancellationToken::new();
-        let diagnostics = Arc::new(Diagnostics::new(server.name.as_str(), &server.env));
+        let diagnostics = Arc::new(Diagnostics::new(server.name.as_str(), server.env.values()));
         let server = Arc::new(server);
         let supervisor = Supervisor {
             server: Arc::clone(&server),
