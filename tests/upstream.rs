@@ -210,7 +210,7 @@ async fn protocol_errors_are_shown_safely() {
         call(&upstream, "refuse", json!({"code": -32602, "message": message})).await.expect_err("refused");
     let DispatchError::Protocol { code, message } = error else { panic!("{error}") };
     assert_eq!(code, -32602);
-    assert!(message.starts_with("bad[2J - forged") && message.chars().count() <= 500, "{message}");
+    assert!(message.starts_with("bad[2J - forged") && message.chars().count() <= 2_000, "{message}");
     let error =
         call(&upstream, "refuse", json!({"message": "key hunter2-hunter2"})).await.expect_err("refused");
     assert!(error.to_string().contains("key [redacted]"), "{error}");
@@ -343,6 +343,8 @@ async fn pending_calls_fail_when_the_server_dies_and_the_next_call_starts_it_aga
 
     assert_eq!(text(&upstream, "echo", json!({})).await, "{}");
     listing_when(&upstream, |listing| listing.health == Health::Ready).await;
+    // `initialize`, `notifications/initialized`, `tools/list` and the two calls: its era is remembered.
+    assert_eq!(stats(&upstream).await["received"], 5);
 }
 
 #[tokio::test]

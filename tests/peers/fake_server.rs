@@ -122,9 +122,6 @@ impl Server {
             complain("Error: received a request before initialization");
             std::process::exit(1);
         }
-        if self.switches.has("--silent-on-discover") {
-            return;
-        }
         if !self.switches.has("--modern") {
             return refuse(id, -32601, "Method not found");
         }

@@ -13,7 +13,10 @@ use crate::text;
 const KEPT: usize = 40;
 
 /// The longest line that is kept, in characters.
-const MAX_CHARS: usize = 500;
+const MAX_LINE: usize = 500;
+
+/// The longest message of a protocol error, in characters: validators list all that is wrong with some arguments.
+const MAX_MESSAGE: usize = 2_000;
 
 /// The last lines that one server wrote.
 #[derive(Debug)]
@@ -48,7 +51,7 @@ impl Diagnostics {
     /// A line of standard output that is no message.
     pub(super) fn junk(&self, line: &[u8]) {
         // Only the beginning is shown, so only that is worth decoding.
-        let line = self.safe(&String::from_utf8_lossy(&line[..line.len().min(4 * MAX_CHARS)]));
+        let line = self.safe(&String::from_utf8_lossy(&line[..line.len().min(4 * MAX_LINE)]));
         if line.is_empty() {
             return;
         }
@@ -70,7 +73,12 @@ impl Diagnostics {
 
     /// The text as one safe line, without configured values.
     pub(super) fn safe(&self, text: &str) -> String {
-        text::one_line(&self.redactor.redact(text), MAX_CHARS)
+        text::one_line(&self.redactor.redact(text), MAX_LINE)
+    }
+
+    /// The same, for what a server answers a request with.
+    pub(super) fn message(&self, text: &str) -> String {
+        text::one_line(&self.redactor.redact(text), MAX_MESSAGE)
     }
 
     /// The line that most likely tells why the server ended: the last one that speaks of an error, since runtimes

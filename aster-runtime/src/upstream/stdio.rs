@@ -280,10 +280,14 @@ impl Process {
 
     /// Ends the server, whose standard input is closed already: waits, asks its process group to end, kills it.
     pub(super) async fn close(mut self) {
-        if timeout(PATIENCE, self.wait()).await.is_err() && self.terminate() {
-            let _ = timeout(PATIENCE, self.wait()).await;
-        } else if self.terminate() {
+        let ended = timeout(PATIENCE, self.wait()).await.is_ok();
+        if !self.terminate() {
+            return;
+        }
+        if ended {
             tokio::time::sleep(ORPHAN_PATIENCE).await;
+        } else {
+            let _ = timeout(PATIENCE, self.wait()).await;
         }
     }
 
