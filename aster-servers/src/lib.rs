@@ -1,1 +1,4 @@
-//! servers
+//! The native tool servers of Aster.
+
+#[cfg(feature = "web")]
+pub mod web;

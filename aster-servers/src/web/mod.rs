@@ -1,0 +1,4 @@
+//! Reads pages of the public web.
+
+mod html;
+pub mod page;
