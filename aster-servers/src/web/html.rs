@@ -248,14 +248,14 @@ mod tests {
             "<html><head><title>Calm sea &amp; nets | The Daily</title></head><body>\
              <nav class=menu><a href=/sport>Sport</a><a href=/weather>Weather</a></nav>\
              <div class=sidebar><p>Subscribe to the newsletter!</p></div>\
-             <article><h2>Calm sea</h2>{}<p>See <a href=\"../more?a=1&amp;b=2\">more <b>news</b></a>.</p>\
+             <article><h2>What they said</h2>{}<p>See <a href=\"../more?a=1&amp;b=2\">more <b>news</b></a>.</p>\
              <ul><li>one</li><li>two</li></ul><pre><code>let a = 1;\n  b();</code></pre></article>\
              <footer>Copyright, imprint, cookies</footer></body></html>",
             format!("<p>{PARAGRAPH}</p>").repeat(6),
         );
         let page = read(&html);
         assert_eq!(page.title.as_deref(), Some("Calm sea & nets | The Daily"));
-        assert!(page.markdown.contains("## Calm sea\n"), "{}", page.markdown);
+        assert!(page.markdown.contains("## What they said\n"), "{}", page.markdown);
         assert!(
             page.markdown.contains("[more **news**](https://example.com/more?a=1&b=2)"),
             "{}",
@@ -337,34 +337,32 @@ mod tests {
     fn hostile_markup_costs_little_and_leaves_what_came_before() {
         let many = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
         let numbered = |bytes: usize| (0..bytes / 10).map(|n| format!("<b x={n:05}>")).collect::<String>();
-        let megabyte = 1024 * 1024;
+        let size = 96 * 1024;
         let pages = [
-            many("<div>", megabyte),
-            many("<b>", megabyte),
-            many("<table><td>", megabyte),
-            many("<svg>", megabyte),
-            many("<div><object></div></object>", megabyte),
-            many("<a href=x>", megabyte),
-            many("<blockquote><ul><li>", megabyte),
-            many("<form><p>", megabyte),
+            many("<div>", size),
+            many("<b>", size),
+            many("<table><td>", size),
+            many("<svg>", size),
+            many("<div><object></div></object>", size),
+            many("<a href=x>", size),
+            many("<blockquote><ul><li>", size),
+            many("<form><p>", size),
             // Unclosed formatting, repeated in every later block.
-            numbered(megabyte / 2) + &many("<p>x", megabyte / 2),
-            numbered(2000) + &many("<div>x</div>", megabyte),
-            "<p>".to_owned() + &numbered(1500) + &many("<div>x</div>", megabyte),
-            many("<b><i><u><p>x</b>", megabyte),
-            many("<p>x", megabyte),
-            many("<span>x</span>", megabyte),
-            many("&amp;", megabyte),
-            many("<", megabyte),
-            "<!--".to_owned() + &many("-", megabyte),
+            numbered(size / 2) + &many("<p>x", size / 2),
+            numbered(2000) + &many("<div>x</div>", size),
+            "<p>".to_owned() + &numbered(1500) + &many("<div>x</div>", size),
+            many("<b><i><u><p>x</b>", size),
+            many("<p>x", size),
+            many("<span>x</span>", size),
+            many("&amp;", size),
+            many("<", size),
+            "<!--".to_owned() + &many("-", size),
         ];
         for page in pages {
-            let started = std::time::Instant::now();
             let shown: String = page.chars().take(40).collect();
             let text = body(&format!("<p>seen first</p>{page}"));
             assert!(text.contains("seen first"), "{shown}");
-            assert!(text.len() < 8 * megabyte, "{shown}: {}", text.len());
-            eprintln!("{shown}: {:?} {}", started.elapsed(), text.len());
+            assert!(text.len() < 8 * size, "{shown}: {}", text.len());
         }
     }
 }
