@@ -65,6 +65,14 @@ impl Template {
         Ok(Self(pieces))
     }
 
+    /// The names of the variables, in order.
+    pub(super) fn into_names(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().filter_map(|piece| match piece {
+            Piece::Variable { name, .. } => Some(name),
+            Piece::Literal(_) => None,
+        })
+    }
+
     /// The text with its variables filled in; the name of the first one that has no value. As in a shell, a default
     /// stands in for a variable that is empty too.
     pub(super) fn expand(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Expanded, String> {

@@ -36,6 +36,7 @@ mod merge;
 pub mod trust;
 mod yaml;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -186,6 +187,18 @@ pub struct Declared {
     pub env: Vec<(String, String)>,
     /// The working directory.
     pub cwd: Option<String>,
+}
+
+impl Declared {
+    /// The environment variables that `${…}` reads for it, by name, each once.
+    #[must_use]
+    pub fn variables(&self) -> Vec<String> {
+        let env = self.env.iter().map(|(_, value)| value);
+        let texts = std::iter::once(&self.command).chain(&self.args).chain(env).chain(&self.cwd);
+        let templates = texts.filter_map(|text| expand::Template::parse(text).ok());
+        let names: BTreeSet<String> = templates.flat_map(expand::Template::into_names).collect();
+        names.into_iter().collect()
+    }
 }
 
 /// A server's command with its variables filled in.

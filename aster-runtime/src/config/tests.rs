@@ -371,6 +371,14 @@ fn the_project_ends_at_its_repository() {
     assert_eq!(found(&deep), Some(root.join("project/a/aster.yaml")), "a directory is no file");
 }
 
+#[test]
+fn a_declaration_names_the_variables_it_reads() {
+    let (_, server) = project_server(
+        "{command: '${B}', args: ['${A:-x}', '$${C}', '${B}'], env: {K: '${D}'}, cwd: '${E}'}",
+    );
+    assert_eq!(server.declared.variables(), ["A", "B", "D", "E"]);
+}
+
 fn project_server(text: &str) -> (Files, ServerConfig) {
     let files = Files::new("", &format!("mcp: {{servers: {{a: {text}}}}}"));
     let server = files.load().unwrap().servers.remove(0);
