@@ -104,6 +104,25 @@ fn abbreviated(before: &str, last: char) -> bool {
         && (word.contains('.') || word.chars().count() == 1 || matches!(word, "etc" | "vs" | "no" | "approx"))
 }
 
+/// A JSON value as text, with every unsafe character escaped: the same value, but nothing in it hides.
+#[must_use]
+pub fn visible_json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.contains(is_unsafe) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            // In the output of a JSON writer such characters stand in strings only, where an escape means the same.
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +137,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn visible_json_is_the_same_value(text in any::<String>()) {
+            let value = serde_json::json!({ text.clone(): text });
+            let shown = visible_json(&value);
+            prop_assert!(!shown.contains(is_unsafe));
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+
         #[test]
         fn one_line_is_one_safe_capped_line(text in any::<String>(), max in 0_usize..80) {
             let line = one_line(&text, max);
