@@ -70,9 +70,13 @@ impl Failure {
         self
     }
 
-    pub(crate) fn problems(mut self, problems: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn with_problems(mut self, problems: impl IntoIterator<Item = Self>) -> Self {
         self.problems.extend(problems);
         self
+    }
+
+    pub(crate) fn problems(&self) -> &[Self] {
+        &self.problems
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -92,11 +96,6 @@ impl Diagnostic for Failure {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        let problems = self.problems.iter().map(|problem| problem as &dyn Diagnostic);
-        (!self.problems.is_empty()).then(|| Box::new(problems) as Box<dyn Iterator<Item = &dyn Diagnostic>>)
-    }
 }
 
 impl From<ConfigError> for Failure {
@@ -106,7 +105,7 @@ impl From<ConfigError> for Failure {
             1 => "a mistake".to_owned(),
             count => format!("{count} mistakes"),
         };
-        Self::new(Exit::Configuration, format!("the configuration has {count}")).problems(
+        Self::new(Exit::Configuration, format!("the configuration has {count}")).with_problems(
             problems.iter().map(|problem| {
                 Self::new(Exit::Configuration, format!("{}: {}", problem.place(), problem.message))
                     .help(&problem.help)

@@ -2,10 +2,11 @@
 //!
 //! Constraint: what strangers wrote has been made safe before it comes here, or is made safe here.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use aster_runtime::text::is_unsafe;
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use serde::Serialize;
 use serde_json::json;
@@ -39,13 +40,15 @@ impl Output {
     /// The result, to standard output.
     pub(crate) fn report(self, report: &impl Report) {
         if self.json {
-            // Pretty for people who look at it; one value for programs that parse it.
-            let text = serde_json::to_string_pretty(report)
-                .unwrap_or_else(|error| json!({"error": error.to_string()}).to_string());
-            line(io::stdout(), text);
+            line(io::stdout(), safe_json(report));
         } else {
             line(io::stdout(), report.human());
         }
+    }
+
+    /// A text that a person must have seen before an answer, to standard error, `--quiet` or not.
+    pub(crate) fn tell(self, text: impl Display) {
+        line(io::stderr(), text);
     }
 
     /// A text for people, to standard error.
@@ -63,17 +66,19 @@ impl Output {
     /// Why there is no result, to standard error.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {
-            line(io::stderr(), json!({ "error": failure }));
+            line(io::stderr(), safe_json(&json!({ "error": failure })));
             return;
         }
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let theme = if coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let mut text = String::new();
         let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
-        if handler.render_report(&mut text, failure).is_err() {
-            text = failure.to_string();
+        for failure in std::iter::once(failure).chain(failure.problems()) {
+            let mut text = String::new();
+            if handler.render_report(&mut text, failure).is_err() {
+                text = failure.to_string();
+            }
+            line(io::stderr(), text.trim_end());
         }
-        line(io::stderr(), text.trim_end());
     }
 }
 
@@ -91,13 +96,16 @@ pub(crate) fn ask(question: impl Display) -> Option<bool> {
     Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// A table without vertical lines.
+/// A line under the header and no other.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+
+/// A table of columns and nothing else.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     // Piped output is for `grep`: every row one line, however long.
     if !io::stdout().is_terminal() {
         table.set_content_arrangement(ContentArrangement::Disabled);
@@ -110,7 +118,39 @@ pub(crate) fn table<const N: usize>(
     lines.join("\n")
 }
 
+/// JSON for programs, indented for people who look at it. A character that could steer a terminal or hide text stays
+/// what it is, but escaped.
+fn safe_json(value: &impl Serialize) -> String {
+    let text =
+        serde_json::to_string_pretty(value).unwrap_or_else(|error| json!(error.to_string()).to_string());
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Outside strings JSON has no such character but the line feeds of the indentation.
+        if c != '\n' && is_unsafe(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 /// A reader that went away (`aster … | head`) is no failure.
 fn line(mut stream: impl Write, text: impl Display) {
     let _ = writeln!(stream, "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_exact_and_safe() {
+        let value = json!({"a\u{202e}": "\u{7f}\u{e0041}\n\u{1b}[2J ü", "b": [1, {"c": null}]});
+        let text = safe_json(&value);
+        assert!(!text.chars().any(|c| c != '\n' && is_unsafe(c)), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
 }

@@ -27,7 +27,10 @@ pub(crate) fn run(global: &Global, arguments: &Trust, output: Output) -> Result<
     let config = compose::load(global)?;
     let mut answer = Answer::default();
     for server in selected(&config, &store, &arguments.names)? {
-        output.note(description(server));
+        match arguments.yes {
+            true => output.note(description(server)),
+            false => output.tell(description(server)),
+        }
         let consent = arguments.yes || {
             let question = format!("Start `{}` from now on?", server.name);
             render::ask(question).ok_or_else(|| {

@@ -6,8 +6,8 @@ use std::path::{self, Path, PathBuf};
 use super::file::{self, File, Server, Text};
 use super::yaml::Mark;
 use super::{
-    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, MIN_SECRET_CHARS, Origin, Problem, Secrets,
-    ServerConfig, Sources, ToolFilter,
+    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, MIN_SECRET_CHARS, Origin, Problem, ServerConfig,
+    Sources, ToolFilter,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
 use crate::spec::Tier;
