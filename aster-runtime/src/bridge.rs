@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::schema::{kind, properties};
-use crate::catalogue::{Tool, Violation};
+use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
 use crate::scope::View;
@@ -99,15 +99,8 @@ pub enum BridgeError {
     #[error("describe the tool before you execute it: {{\"action\": \"describe\", \"name\": \"{0}\"}}")]
     NotDescribed(ToolId),
     /// The arguments do not fit the tool's schema.
-    #[error("the arguments do not fit the schema of `{id}`:{}\nNothing was called. The input schema of `{id}`: {schema}", lines(.violations))]
-    InvalidArguments {
-        /// The tool.
-        id: ToolId,
-        /// Everything that does not fit.
-        violations: Vec<Violation>,
-        /// The tool's input schema as JSON text.
-        schema: String,
-    },
+    #[error(transparent)]
+    InvalidArguments(#[from] InvalidArguments),
     /// The host's invoker failed.
     #[error("the call of `{id}` failed: {source}")]
     Invoke {
@@ -126,16 +119,6 @@ fn did_you_mean(candidates: &[String]) -> String {
     }
 }
 
-fn lines(violations: &[Violation]) -> String {
-    violations
-        .iter()
-        .map(|violation| {
-            let path = if violation.path.is_empty() { "the arguments" } else { &violation.path };
-            format!("\n- {path}: {}", violation.message)
-        })
-        .collect()
-}
-
 impl BridgeError {
     fn field(field: &'static str, problem: impl Into<String>) -> Self {
         Self::Field { field, problem: problem.into() }
@@ -146,10 +129,10 @@ impl BridgeError {
     #[must_use]
     pub fn to_value(&self) -> Value {
         match self {
-            Self::InvalidArguments { id, violations, schema } => json!({
-                "error": format!("the arguments do not fit the schema of `{id}`; nothing was called"),
-                "violations": violations,
-                "input_schema": schema,
+            Self::InvalidArguments(error) => json!({
+                "error": format!("the arguments do not fit the schema of `{}`; nothing was called", error.id),
+                "violations": error.violations,
+                "input_schema": error.schema,
             }),
             other => json!({ "error": other.to_string() }),
         }
@@ -322,27 +305,6 @@ pub fn arguments(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, Br
             )),
         },
     }
-}
-
-/// Checks arguments against the tool's schema.
-///
-/// # Errors
-///
-/// Everything that does not fit, with the schema.
-pub fn validate(tool: &Tool, arguments: &JsonObject) -> Result<(), BridgeError> {
-    let violations = tool.violations(&Value::Object(arguments.clone()));
-    if violations.is_empty() {
-        return Ok(());
-    }
-    let violations = violations
-        .into_iter()
-        .map(|violation| Violation {
-            path: text::one_line(&violation.path, 200),
-            message: text::one_line(&violation.message, 300),
-        })
-        .collect();
-    let schema = text::visible_json(tool.input_schema());
-    Err(BridgeError::InvalidArguments { id: tool.id().clone(), violations, schema })
 }
 
 /// One tool that a search found, without its schema.
@@ -527,7 +489,7 @@ mod tests {
         let Request::Execute(request) = parse(&arguments)? else { panic!("an execute") };
         let tool = resolve(&view, &*default_ranker(&view), &request.name)?;
         let arguments = super::arguments(tool, &request)?;
-        validate(tool, &arguments)?;
+        tool.check(&arguments)?;
         Ok(arguments)
     }
 

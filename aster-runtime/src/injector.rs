@@ -266,7 +266,7 @@ impl Injector {
             Request::Execute(request) => {
                 let tool = bridge::resolve(&self.catalog.view, self.catalog.ranker(), &request.name)?;
                 let arguments = bridge::arguments(tool, &request)?;
-                bridge::validate(tool, &arguments)?;
+                tool.check(&arguments)?;
                 let original = self.catalog.original(tool.id()).ok_or_else(|| BridgeError::UnknownTool {
                     name: tool.id().to_string(),
                     candidates: Vec::new(),

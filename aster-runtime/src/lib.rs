@@ -1,10 +1,14 @@
 //! Aster's runtime.
 
+pub mod audit;
 pub mod bridge;
+pub mod call;
 pub mod catalogue;
 #[cfg(feature = "config")]
 pub mod config;
 pub mod dispatch;
+pub mod gate;
+pub mod host;
 pub mod id;
 pub mod inject;
 mod injector;
@@ -22,6 +26,7 @@ pub mod __private;
 
 pub use bridge::{BridgeError, ToolMatch};
 pub use catalogue::Catalogue;
+pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession};
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};

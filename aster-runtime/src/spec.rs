@@ -204,6 +204,21 @@ impl ServerSpec {
     }
 }
 
+/// A type whose `impl` is a native server. `#[mcp_server]` implements it, and nothing else can; `HostBuilder` takes
+/// such a value as the live state of its server.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a native server",
+    label = "no `impl` of this type carries `#[mcp_server]`",
+    note = "put `#[mcp_server]` on the inherent `impl` that holds the tools"
+)]
+pub trait NativeServer: Send + Sync + 'static {
+    /// The server.
+    const SPEC: &'static ServerSpec;
+
+    #[doc(hidden)]
+    fn __implemented_by_the_macro();
+}
+
 /// One line of `catalogue![…]`, and one item of the inventory: a server, or a free function's tool.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry {
@@ -230,6 +245,16 @@ impl Entry {
             Self::Server(server) => server.location,
             Self::Tool(tool) => tool.location,
         }
+    }
+
+    /// Whether both are the same declaration. Constants have no address to compare: each use may be a copy.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let key = |entry: &Self| match entry {
+            Self::Server(server) => (server.name, "", server.location),
+            Self::Tool(tool) => (tool.server, tool.name, tool.location),
+        };
+        key(self) == key(other)
     }
 
     /// The tools it brings.

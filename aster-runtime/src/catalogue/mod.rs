@@ -25,6 +25,8 @@ pub use schema::{Violation, signature};
 
 use crate::id::ToolId;
 use crate::spec::{Tier, ToolSpec};
+use crate::text;
+use crate::tool::JsonObject;
 
 /// Where a tool's code runs.
 #[derive(Debug, Clone, Copy)]
@@ -116,14 +118,48 @@ impl Tool {
         signature(self.id.tool(), self.input_schema())
     }
 
-    /// Everything in which the arguments break the input schema; empty where they fit, or where the schema refers to
-    /// something outside itself, so that its server alone can judge.
-    #[must_use]
-    pub fn violations(&self, arguments: &Value) -> Vec<Violation> {
-        let validator = self.validator.get_or_init(|| schema::validator(self.input_schema()));
-        validator.as_ref().map(|validator| schema::violations(validator, arguments)).unwrap_or_default()
+    /// Checks arguments against the input schema. A schema that refers to something outside itself is its server's
+    /// alone to judge.
+    ///
+    /// # Errors
+    ///
+    /// Everything that does not fit, with the schema.
+    pub fn check(&self, arguments: &JsonObject) -> Result<(), InvalidArguments> {
+        let Some(validator) = self.validator.get_or_init(|| schema::validator(self.input_schema())) else {
+            return Ok(());
+        };
+        let violations = schema::violations(validator, arguments);
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let schema = text::visible_json(self.input_schema());
+        Err(InvalidArguments { id: self.id.clone(), violations, schema })
     }
 }
+
+/// Arguments that do not fit a tool's schema. The text is for the model: with it the next call succeeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidArguments {
+    /// The tool.
+    pub id: ToolId,
+    /// Everything that does not fit.
+    pub violations: Vec<Violation>,
+    /// The tool's input schema as JSON text.
+    pub schema: String,
+}
+
+impl fmt::Display for InvalidArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the arguments do not fit the schema of `{}`:", self.id)?;
+        for violation in &self.violations {
+            let path = if violation.path.is_empty() { "the arguments" } else { &violation.path };
+            write!(f, "\n- {path}: {}", violation.message)?;
+        }
+        write!(f, "\nNothing was called. The input schema of `{}`: {}", self.id, self.schema)
+    }
+}
+
+impl std::error::Error for InvalidArguments {}
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

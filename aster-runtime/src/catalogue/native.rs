@@ -1,10 +1,42 @@
-//! placeholder until the macros land
+//! The explicit list of native servers and free tools.
 
 use crate::spec::Entry;
 
-/// The native servers of a binary.
+/// What `catalogue![…]` makes: the native servers and free tools of one binary, checked when it was compiled.
 #[derive(Debug, Clone, Copy)]
 pub struct NativeCatalogue {
-    /// Its lines.
+    /// In the order of the list.
     pub entries: &'static [Entry],
+}
+
+impl NativeCatalogue {
+    /// Nothing.
+    pub const EMPTY: Self = Self { entries: &[] };
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __new(entries: &'static [Entry]) -> Self {
+        Self { entries }
+    }
+
+    /// Everything that is linked into the binary, by server, tool and place: the linker's own order is a different one
+    /// from build to build. Nobody has checked it yet.
+    #[cfg(feature = "inventory")]
+    #[must_use]
+    pub fn registered() -> Self {
+        static REGISTERED: std::sync::OnceLock<Vec<Entry>> = std::sync::OnceLock::new();
+        let entries = REGISTERED.get_or_init(|| {
+            let mut entries: Vec<Entry> = inventory::iter::<Entry>.into_iter().copied().collect();
+            entries.sort_by_key(|entry| {
+                let tool = match entry {
+                    Entry::Server(_) => "",
+                    Entry::Tool(tool) => tool.name,
+                };
+                let location = entry.location();
+                (entry.server(), tool, location.package, location.file, location.line)
+            });
+            entries
+        });
+        Self { entries }
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::problem::Reason;
 use crate::text;
+use crate::tool::JsonObject;
 
 /// The deepest nesting of a schema. Real ones reach 20; the recursion of validators is bounded with it.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -193,11 +194,17 @@ pub(crate) fn validator(schema: &Value) -> Option<Validator> {
 }
 
 /// Every violation, each once, in the order of the schema; at most twenty.
-pub(crate) fn violations(validator: &Validator, arguments: &Value) -> Vec<Violation> {
+pub(crate) fn violations(validator: &Validator, arguments: &JsonObject) -> Vec<Violation> {
+    let arguments = Value::Object(arguments.clone());
+    if validator.is_valid(&arguments) {
+        return Vec::new();
+    }
     let mut found: Vec<Violation> = Vec::new();
-    for error in validator.iter_errors(arguments) {
-        let violation =
-            Violation { path: error.instance_path().to_string(), message: error.masked().to_string() };
+    for error in validator.iter_errors(&arguments) {
+        let violation = Violation {
+            path: text::one_line(&error.instance_path().to_string(), 200),
+            message: text::one_line(&error.masked().to_string(), 300),
+        };
         if !found.contains(&violation) {
             found.push(violation);
         }
@@ -316,15 +323,17 @@ mod tests {
             json!({"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}});
         let schema = normalise(Some(&tree)).unwrap();
         let validator = validator(&schema).unwrap();
-        assert_eq!(violations(&validator, &json!({"children": [{"children": []}]})), []);
-        assert_eq!(violations(&validator, &json!({"children": [3]}))[0].path, "/children/0");
+        let of = |arguments: Value| violations(&validator, arguments.as_object().unwrap());
+        assert_eq!(of(json!({"children": [{"children": []}]})), []);
+        assert_eq!(of(json!({"children": [3]}))[0].path, "/children/0");
     }
 
     #[test]
     fn violations_name_places_and_never_values() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x"]}},
             "required": ["a", "c"], "additionalProperties": false});
-        let found = violations(&validator(&schema).unwrap(), &json!({"a": "canary", "b": "canary", "d": 1}));
+        let arguments = json!({"a": "canary", "b": "canary", "d": 1});
+        let found = violations(&validator(&schema).unwrap(), arguments.as_object().unwrap());
         let text = format!("{found:?}");
         assert!(!text.contains("canary"), "{text}");
         assert!(
