@@ -1,31 +1,171 @@
 //! The composition root: from the command line and the configuration to a running host. Nothing else in the command
 //! knows which servers, sinks and stores there are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
+use aster_runtime::audit::JsonLines;
+use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::trust::{self, TrustStore};
-use aster_runtime::config::{self, Config, Sources};
+use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
+use aster_runtime::dispatch::{IdleUpstream, Upstream};
+use aster_runtime::gate::approval::Terminal;
+use aster_runtime::gate::egress::EgressPolicy;
+use aster_runtime::upstream::{StdioServer, StdioUpstream};
+use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
+use crate::progress;
+use crate::render::Output;
 
-/// The names of the native servers, which no external server may take.
+/// The native servers of this command.
+pub(crate) const NATIVE: NativeCatalogue = NativeCatalogue::EMPTY;
+
+/// The names of native servers, those of other systems too: a configuration must mean the same everywhere.
 const RESERVED: &[&str] = &["web", "shortcuts"];
+
+/// How much longer than its own limit for starting a server may keep a command waiting.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Reads the user's and the project's file.
 pub(crate) fn load(global: &Global) -> Result<Config, Failure> {
+    Ok(config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())?)
+}
+
+/// The same, for a command that reports the mistakes itself.
+pub(crate) fn try_load(global: &Global) -> Result<Config, ConfigError> {
+    config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())
+}
+
+fn sources(global: &Global) -> Sources {
     let user = global.config.clone().or_else(config::user_file);
-    let project = match global.no_project {
-        true => None,
-        false => config::project_file(Path::new("."), user.as_deref()),
-    };
-    let sources = Sources { user, user_required: global.config.is_some(), project };
-    Ok(config::load(&sources, RESERVED, &|name| std::env::var(name).ok())?)
+    let look = !global.no_project;
+    let project = look.then(|| config::project_file(Path::new("."), user.as_deref())).flatten();
+    Sources { user, user_required: global.config.is_some(), project }
 }
 
 /// The consents of the user, and why they were not believed.
 pub(crate) fn trust_store() -> Result<(TrustStore, Option<String>), Failure> {
-    let directory = config::state_directory()
-        .ok_or_else(|| Failure::new(Exit::Failed, "there is no home directory to remember consents in"))?;
-    Ok(TrustStore::open(&directory.join(trust::FILE_NAME)))
+    Ok(TrustStore::open(&state("consents")?.join(trust::FILE_NAME)))
+}
+
+fn state(what: &str) -> Result<PathBuf, Failure> {
+    config::state_directory()
+        .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no home directory to keep {what} in")))
+}
+
+/// Which external servers to start. Those that are not are no part of the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start<'a> {
+    All,
+    /// Those on which these ids are.
+    For(&'a [String]),
+}
+
+impl Start<'_> {
+    fn wants(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            // A bare name may be on any server.
+            Self::For(ids) => {
+                ids.iter().any(|id| id.split_once('/').is_none_or(|(server, _)| server == name))
+            }
+        }
+    }
+}
+
+/// A host and the session of whoever typed the command.
+pub(crate) struct Running {
+    pub(crate) host: Host,
+    pub(crate) session: HostSession,
+    pub(crate) config: Config,
+}
+
+/// Puts the host together and waits until its servers have started or failed to.
+pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> Result<Running, Failure> {
+    let config = load(global)?;
+    for problem in &config.warnings {
+        output.warn(problem);
+    }
+    let host = host(&config, which, output).await?;
+    let profile = Profile::new("aster").client(concat!("aster-cli ", env!("CARGO_PKG_VERSION")));
+    let session =
+        host.session(profile).map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
+    progress::settle(&host, slowest.max(Duration::from_secs(60)) + GRACE, output).await;
+    Ok(Running { host, session, config })
+}
+
+async fn host(config: &Config, which: Start<'_>, output: Output) -> Result<Host, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Configuration, error.to_string());
+    let (store, warning) = trust_store()?;
+    if let Some(warning) = warning {
+        output.warn(warning);
+    }
+    let audit = match &config.audit_path {
+        Some(path) => path.clone(),
+        None => state("the audit")?.join("audit.jsonl"),
+    };
+    let audit = JsonLines::open(&audit).map_err(|error| {
+        Failure::new(Exit::Failed, format!("the audit {} cannot be written: {error}", audit.display())).help(
+            "every call is recorded; set `audit.path` in your own aster.yaml to a file that can be written",
+        )
+    })?;
+    let egress =
+        EgressPolicy::default().allow_private(&config.allow_private).map_err(|error| wrong(&error))?;
+    let mut builder = Host::builder()
+        .catalogue(NATIVE)
+        .config(ProgressiveConfig {
+            available_context_tokens: config.context_tokens,
+            inventory_threshold_percent: config.inventory_percent,
+            search_default_limit: config.search_limit,
+            ..ProgressiveConfig::default()
+        })
+        .egress(egress)
+        .audit(Arc::new(audit))
+        .secrets(config.secret_values().iter().cloned());
+    for filter in &config.filters {
+        builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
+    }
+    if let Some(terminal) = Terminal::new() {
+        builder = builder.approver(Arc::new(terminal));
+    }
+    for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
+        builder = builder.with_upstream(upstream(server, &store));
+    }
+    builder.build().await.map_err(|error| wrong(&error))
+}
+
+/// The connection to one server. This is the one place that starts what a configuration names, and it does not start
+/// what nobody has consented to.
+fn upstream(server: &ServerConfig, store: &TrustStore) -> Arc<dyn Upstream> {
+    let idle = |health| IdleUpstream::new(&server.name, server.settings.clone(), health);
+    if server.disabled {
+        return idle(Health::Disabled);
+    }
+    if !store.trusts(server) {
+        return idle(trust::needs_consent(&server.name));
+    }
+    let launch = match &server.launch {
+        Ok(launch) => launch,
+        Err(problem) => return idle(Health::Down(problem.to_string())),
+    };
+    let mut stdio = StdioServer::new(&server.name, &launch.command)
+        .args(launch.args.iter().cloned())
+        .settings(server.settings.clone());
+    for (name, value) in &launch.env {
+        stdio = stdio.env(name, value);
+    }
+    if let Some(directory) = &launch.directory {
+        stdio = stdio.cwd(directory);
+    }
+    if let Some(limit) = server.startup_timeout {
+        stdio = stdio.startup_timeout(limit);
+    }
+    if let Some(limit) = server.call_timeout {
+        stdio = stdio.call_timeout(limit);
+    }
+    StdioUpstream::spawn(stdio)
 }

@@ -32,6 +32,15 @@ impl Output {
         Self { json: global.json, quiet: global.quiet }
     }
 
+    /// The same, with notes, warnings and progress kept back.
+    pub(crate) fn without_notes(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
     /// Whether progress would be seen and wanted.
     pub(crate) fn shows_progress(self) -> bool {
         !self.json && !self.quiet && io::stderr().is_terminal()
@@ -120,7 +129,7 @@ pub(crate) fn table<const N: usize>(
 
 /// JSON for programs, indented for people who look at it. A character that could steer a terminal or hide text stays
 /// what it is, but escaped.
-fn safe_json(value: &impl Serialize) -> String {
+pub(crate) fn safe_json(value: &impl Serialize) -> String {
     let text =
         serde_json::to_string_pretty(value).unwrap_or_else(|error| json!(error.to_string()).to_string());
     let mut safe = String::with_capacity(text.len());
