@@ -421,7 +421,7 @@ pub fn server_inventory(view: &View) -> String {
 }
 
 /// The bridge as an OpenAI function. One required field, no combinators: every provider accepts it.
-fn bridge_tool(view: &View, config: &ProgressiveConfig) -> Value {
+pub(crate) fn bridge_tool(view: &View, config: &ProgressiveConfig) -> Value {
     let description = format!(
         "Finds and calls the tools of {} servers. action=search finds tools by words, action=describe shows their \
          arguments, action=execute calls one. Describe a tool before you execute it; never invent argument names. \

@@ -1,4 +1,293 @@
 //! What the macros' expansions use. Outside semantic versioning: it may change in any release.
+//!
+//! Everything an expansion names is here, so that it compiles in a crate that has no dependency but this one, under
+//! `#![no_implicit_prelude]` and beside types that are called `Option` or `Box`. Whatever can be a function is one:
+//! generated code stays short, and is read and tested here.
+
+use std::any::type_name;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::id::{self, MAX_NATIVE_ID, str_eq};
+use crate::spec::{StartFuture, ToolFuture};
+use crate::tool::{
+    IntoToolResult, Invocation, McpServer, Ranged, ServerEnv, ServerState, StartError, ToolArg, ToolContext,
+    ToolError, ToolResult,
+};
+
+pub use core::option::Option::{self, None, Some};
+pub use core::prelude::v1::{Clone, Copy, Debug, Eq, PartialEq, derive};
+pub use core::time::Duration;
+pub use core::{concat, env, file};
+
+#[cfg(feature = "inventory")]
+pub use inventory;
+
+pub use crate::schema::InputSchema;
+pub use crate::spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
+pub use crate::{__package_server as package_server, __submit as submit};
+
+/// Puts an entry into the inventory of linked tools, where there is one. The macros cannot see this crate's features.
+#[cfg(feature = "inventory")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($entry:expr) => {
+        $crate::__private::inventory::submit! { $entry }
+    };
+}
+
+/// There is no inventory without the feature of that name.
+#[cfg(not(feature = "inventory"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($entry:expr) => {};
+}
+
+/// The server of a free tool: its package's name with `_` for `-`. `env!` is read where the tool is compiled, and rustc
+/// tracks it; a macro that read the variable itself would be right only as long as both run in one process.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __package_server {
+    () => {{
+        const PACKAGE: &str = $crate::__private::env!("CARGO_PKG_NAME");
+        const NAME: [u8; PACKAGE.len()] = $crate::__private::underscored(PACKAGE);
+        $crate::__private::ascii(&NAME)
+    }};
+}
+
+/// One call on its way from JSON into a function: hands out the arguments and collects what is wrong with them, so
+/// that a model hears of all mistakes at once.
+#[derive(Debug)]
+pub struct Call {
+    invocation: Invocation,
+    problems: Vec<String>,
+}
+
+impl Call {
+    /// Begins with a call that the gate admitted.
+    #[must_use]
+    pub fn open(invocation: Invocation) -> Self {
+        Self { invocation, problems: Vec::new() }
+    }
+
+    /// The server's state.
+    pub fn state<S: Send + Sync + 'static>(&mut self) -> Option<Arc<S>> {
+        let state = Arc::clone(&self.invocation.state).downcast().ok();
+        if state.is_none() {
+            self.problems.push(format!("the server runs on another state than `{}`", short_name::<S>()));
+        }
+        state
+    }
+
+    /// An argument that its type may let be absent.
+    pub fn argument<T: ToolArg>(&mut self, name: &'static str) -> Option<T> {
+        self.take(name, T::__missing)
+    }
+
+    /// An argument with a default.
+    pub fn argument_or<T: ToolArg>(&mut self, name: &'static str, default: fn() -> T) -> Option<T> {
+        self.take(name, || Some(default()))
+    }
+
+    fn take<T: ToolArg>(&mut self, name: &'static str, absent: impl FnOnce() -> Option<T>) -> Option<T> {
+        let value = self.invocation.arguments.shift_remove(name);
+        let error = match value.as_ref().map(T::__decode) {
+            Some(Ok(argument)) => return Some(argument),
+            Some(Err(error)) => error,
+            None => {
+                let argument = absent();
+                if argument.is_none() {
+                    self.problems.push(format!("`{name}` is missing"));
+                }
+                return argument;
+            }
+        };
+        // Models write null for "nothing", and the schema of an optional argument no longer says that they may not.
+        if value.is_some_and(|value| value.is_null())
+            && let Some(argument) = absent()
+        {
+            return Some(argument);
+        }
+        self.problems.push(format!("`{name}{}`: {}", error.path, error.reason));
+        None
+    }
+
+    /// Refuses a number out of bounds.
+    pub fn within<T: Ranged>(
+        &mut self,
+        name: &'static str,
+        argument: &Option<T>,
+        minimum: Option<T::Number>,
+        maximum: Option<T::Number>,
+    ) {
+        let Some(number) = argument.as_ref().and_then(T::number) else { return };
+        // Not "below or above": that would let NaN through.
+        let inside =
+            minimum.is_none_or(|bound| number >= bound) && maximum.is_none_or(|bound| number <= bound);
+        if !inside {
+            self.problems.push(format!("`{name}` must be {}", crate::schema::range_text(minimum, maximum)));
+        }
+    }
+
+    /// The caller's side, where every argument was right and none was left over.
+    pub fn finish(&mut self) -> Option<ToolContext> {
+        for name in self.invocation.arguments.keys() {
+            self.problems.push(format!("there is no argument `{}`", crate::text::one_line(name, 64)));
+        }
+        self.problems.is_empty().then(|| self.invocation.context.clone())
+    }
+
+    /// The answer to a call with wrong arguments.
+    #[must_use]
+    pub fn refuse(self) -> ToolFuture {
+        let message = format!("the arguments are not right: {}", self.problems.join("; "));
+        Box::pin(std::future::ready(Err(ToolError::new(message).with_code("invalid_arguments"))))
+    }
+}
+
+/// The future of an `async fn`.
+pub fn run<F>(future: F) -> ToolFuture
+where
+    F: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+{
+    Box::pin(future)
+}
+
+/// The future of a plain `fn`, which may block: it runs on tokio's pool for that. Dropping the future does not stop
+/// the thread; a panic goes on where the future is awaited.
+pub fn run_blocking<F>(function: F) -> ToolFuture
+where
+    F: FnOnce() -> Result<ToolResult, ToolError> + Send + 'static,
+{
+    let span = tracing::Span::current();
+    Box::pin(async move {
+        match tokio::task::spawn_blocking(move || span.in_scope(function)).await {
+            Ok(result) => result,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ToolError::new("the process is shutting down")),
+            },
+        }
+    })
+}
+
+/// A function's value as a result.
+///
+/// # Errors
+///
+/// Where the tool failed.
+pub fn result<R: IntoToolResult>(value: R) -> Result<ToolResult, ToolError> {
+    value.into_tool_result()
+}
+
+/// The schema of a function's structured result.
+#[must_use]
+pub fn output_schema<R: IntoToolResult>() -> Option<serde_json::Value> {
+    R::output_schema()
+}
+
+/// Chooses how a server of type `S` starts: by [`McpServer::start`] where the type implements it, for an inherent
+/// constant wins over a trait's.
+#[derive(Debug)]
+pub struct Start<S>(PhantomData<S>);
+
+impl<S: McpServer> Start<S> {
+    /// Makes the state.
+    pub const FUNCTION: fn(ServerEnv) -> StartFuture = |env| {
+        Box::pin(async move {
+            let state = S::start(&env).await?;
+            Ok(Arc::new(state) as ServerState)
+        })
+    };
+}
+
+/// The start of a type that does not make its own state.
+pub trait HandedIn {
+    /// Says what to do.
+    const FUNCTION: fn(ServerEnv) -> StartFuture;
+}
+
+impl<S> HandedIn for Start<S> {
+    const FUNCTION: fn(ServerEnv) -> StartFuture = |_| {
+        let server = short_name::<S>();
+        let reason = format!(
+            "it has no state to run on: hand the server in with `HostBuilder::with_server`, or implement `McpServer` \
+             for `{server}`"
+        );
+        Box::pin(std::future::ready(Err(StartError::new(reason))))
+    };
+}
+
+/// The start of a module's server, and of free functions: there is no state to make.
+#[must_use]
+pub fn start_stateless(_: ServerEnv) -> StartFuture {
+    Box::pin(std::future::ready(Ok(Arc::new(()) as ServerState)))
+}
+
+fn short_name<T>() -> &'static str {
+    let name = type_name::<T>();
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// The tiers of a server's tools, in the order of its tool enum.
+#[must_use]
+pub const fn tiers<const N: usize>(server: &ServerSpec) -> [Tier; N] {
+    let mut tiers = [Tier::Restricted; N];
+    let mut at = 0;
+    while at < N {
+        tiers[at] = server.tools[at].tier;
+        at += 1;
+    }
+    tiers
+}
+
+/// The names of the groups of a server's tools, in the order of its tool enum.
+#[must_use]
+pub const fn groups<const N: usize>(server: &ServerSpec) -> [&'static str; N] {
+    let mut groups = [""; N];
+    let mut at = 0;
+    while at < N {
+        groups[at] = match (server.tools[at].group, server.group) {
+            (Some(group), _) | (None, Some(group)) => group.name(),
+            (None, None) => server.name,
+        };
+        at += 1;
+    }
+    groups
+}
+
+/// The tool that stands where `#[mcp_tool]` reported an error, so that whatever refers to it does not fail as well.
+pub static BROKEN_TOOL: ToolSpec = ToolSpec {
+    server: "broken",
+    name: "broken",
+    title: None,
+    description: "",
+    tier: Tier::Restricted,
+    group: None,
+    annotations: Annotations::NONE,
+    timeout: None,
+    hot: false,
+    url_arguments: &[],
+    input_schema: || serde_json::Value::Null,
+    output_schema: || None,
+    call: |invocation| Call::open(invocation).refuse(),
+    location: Location { file: "", line: 0, package: "" },
+};
+
+/// The server that stands where `#[mcp_server]` reported an error.
+pub static BROKEN_SERVER: ServerSpec = ServerSpec {
+    name: "broken",
+    title: None,
+    description: "",
+    instructions: None,
+    group: None,
+    tools: &[],
+    start: start_stateless,
+    location: Location { file: "", line: 0, package: "" },
+};
 
 /// The ASCII lower case of a constant's name.
 #[must_use]
@@ -13,11 +302,181 @@ pub const fn lowercase<const N: usize>(text: &str) -> [u8; N] {
     lower
 }
 
-/// Bytes that [`lowercase`] made, as text.
+/// A package's name with `_` for `-`.
+#[must_use]
+pub const fn underscored<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = lowercase(text);
+    let mut at = 0;
+    while at < N {
+        if bytes[at] == b'-' {
+            bytes[at] = b'_';
+        }
+        at += 1;
+    }
+    bytes
+}
+
+/// Bytes that [`lowercase`] or [`underscored`] made, as text.
 #[must_use]
 pub const fn ascii(bytes: &'static [u8]) -> &'static str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        Err(_) => panic!("a group's name is not UTF-8"),
+        Err(_) => panic!("the name is not UTF-8"),
+    }
+}
+
+/// Checks the names of a tool, which its macro could not read: the package's name is known to rustc alone.
+///
+/// # Panics
+///
+/// In a `const`, as a compile error that names the tool.
+pub const fn check_tool(tool: &ToolSpec) {
+    check_name("server", tool.server);
+    check_name("tool", tool.name);
+    // The two underscores between them count as well.
+    let length = tool.server.len() + 2 + tool.name.len();
+    if length > MAX_NATIVE_ID {
+        Sentence::new()
+            .text("the id of tool `")
+            .text(tool.server)
+            .text("/")
+            .text(tool.name)
+            .text("` counts ")
+            .number(length)
+            .text(" characters as `server__tool`; the limit is ")
+            .number(MAX_NATIVE_ID)
+            .text(": shorten one of the names")
+            .panic();
+    }
+}
+
+const fn check_name(what: &str, name: &str) {
+    if let Err(error) = id::check_native_name(name) {
+        Sentence::new()
+            .text("the ")
+            .text(what)
+            .text(" `")
+            .text(name)
+            .text("`: ")
+            .text(error.message())
+            .text("; set `")
+            .text(if str_eq(what, "tool") { "name" } else { what })
+            .text(" = \"…\"` to one of `[a-z][a-z0-9_-]*`")
+            .panic();
+    }
+}
+
+/// Checks a list of servers and free tools: names, and that each stands there once.
+///
+/// # Panics
+///
+/// In a `const`, as a compile error that names the server and both places.
+pub const fn check_catalogue(entries: &[Entry]) {
+    let mut at = 0;
+    while at < entries.len() {
+        let entry = &entries[at];
+        check_name("server", entry.server());
+        let tools = entry.tools();
+        let mut tool = 0;
+        while tool < tools.len() {
+            check_tool(&tools[tool]);
+            tool += 1;
+        }
+        let mut other = 0;
+        while other < at {
+            check_pair(&entries[other], entry);
+            other += 1;
+        }
+        at += 1;
+    }
+}
+
+const fn check_pair(first: &Entry, second: &Entry) {
+    if !str_eq(first.server(), second.server()) {
+        return;
+    }
+    match (first, second) {
+        (Entry::Tool(one), Entry::Tool(two)) if !str_eq(one.name, two.name) => {}
+        (Entry::Tool(one), Entry::Tool(_)) => Sentence::new()
+            .text("tool `")
+            .text(one.server)
+            .text("/")
+            .text(one.name)
+            .text("` stands twice in the catalogue: ")
+            .places(first, second)
+            .panic(),
+        (Entry::Server(_), Entry::Server(_)) => Sentence::new()
+            .text("server `")
+            .text(first.server())
+            .text("` stands twice in the catalogue: ")
+            .places(first, second)
+            .panic(),
+        _ => Sentence::new()
+            .text("server `")
+            .text(first.server())
+            .text("` is both a server and the server of a free tool: ")
+            .places(first, second)
+            .panic(),
+    }
+}
+
+/// A sentence put together in a `const`, where there is no `format!`. What does not fit is cut off.
+struct Sentence {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Sentence {
+    const fn new() -> Self {
+        Self { bytes: [0; 512], length: 0 }
+    }
+
+    const fn text(mut self, text: &str) -> Self {
+        let text = text.as_bytes();
+        // All or nothing, so that no character is cut in two.
+        if self.length + text.len() > self.bytes.len() {
+            return self;
+        }
+        let mut at = 0;
+        while at < text.len() {
+            self.bytes[self.length] = text[at];
+            self.length += 1;
+            at += 1;
+        }
+        self
+    }
+
+    const fn number(self, number: usize) -> Self {
+        let this = if number >= 10 { self.number(number / 10) } else { self };
+        let digit = [b'0' + (number % 10) as u8];
+        this.text(ascii_digit(&digit))
+    }
+
+    const fn places(self, first: &Entry, second: &Entry) -> Self {
+        self.place(first.location()).text(" and ").place(second.location())
+    }
+
+    const fn place(self, location: Location) -> Self {
+        self.text(location.file)
+            .text(":")
+            .number(location.line as usize)
+            .text(" (package ")
+            .text(location.package)
+            .text(")")
+    }
+
+    #[track_caller]
+    const fn panic(&self) -> ! {
+        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
+            Ok(sentence) => panic!("{}", sentence),
+            Err(_) => panic!("a name in the catalogue is not UTF-8"),
+        }
+    }
+}
+
+const fn ascii_digit(digit: &[u8; 1]) -> &str {
+    match std::str::from_utf8(digit) {
+        Ok(digit) => digit,
+        Err(_) => "?",
     }
 }

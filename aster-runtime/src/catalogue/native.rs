@@ -40,3 +40,41 @@ impl NativeCatalogue {
         Self { entries }
     }
 }
+
+/// Lists native servers and free tools as a constant. What would be wrong with the list at start-up is a compile error
+/// here: a server that stands twice, a free tool that stands twice, a name outside the grammar, an id of more than 64
+/// characters.
+///
+/// ```
+/// use aster_runtime::{catalogue, catalogue::NativeCatalogue, mcp_server, mcp_tool};
+///
+/// /// Adds two whole numbers.
+/// #[mcp_tool(tier = Standard, server = "calculator")]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// #[mcp_server]
+/// mod clock {
+///     use aster_runtime::mcp_tool;
+///
+///     /// Tells the number of seconds in a day.
+///     #[mcp_tool(tier = Standard)]
+///     pub fn day() -> u32 {
+///         86_400
+///     }
+/// }
+///
+/// const CATALOGUE: NativeCatalogue = catalogue![add::TOOL, clock::SERVER];
+/// # fn main() {
+/// assert_eq!(CATALOGUE.entries.len(), 2);
+/// # }
+/// ```
+#[macro_export]
+macro_rules! catalogue {
+    ($($entry:expr),* $(,)?) => {{
+        const ENTRIES: &[$crate::Entry] = &[$($entry.entry()),*];
+        const _: () = $crate::__private::check_catalogue(ENTRIES);
+        $crate::catalogue::NativeCatalogue::__new(ENTRIES)
+    }};
+}

@@ -1,5 +1,6 @@
 //! A native tool's side of a call: what goes into the function, what comes out, what it may ask of its caller.
 
+mod argument;
 mod context;
 mod result;
 
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub(crate) use argument::Ranged;
+pub use argument::ToolArg;
 pub use context::{ClientLink, LogLevel, ToolContext};
 pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolResult,

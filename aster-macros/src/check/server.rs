@@ -1,0 +1,112 @@
+//! A server as a whole.
+
+use syn::ext::IdentExt as _;
+use syn::{Ident, LitStr, Path, Type};
+
+use super::{Home, name, tool};
+use crate::diag::{Errors, codes};
+use crate::model::{Server, ServerHome, Tool};
+use crate::parse::attr::{ServerOptions, ToolOptions};
+use crate::parse::item::{ImplBlock, Module, ServerItem, bare};
+
+/// Judges a server and its tools. `None` where something is wrong, which has then been reported.
+pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Errors) -> Option<Server> {
+    let (home, name) = match item {
+        ServerItem::Impl(block) => of_impl(block, options, errors)?,
+        ServerItem::Module(module) => of_module(module, options, errors)?,
+    };
+    // A server whose name is wrong still has its tools judged.
+    let server = name.clone().unwrap_or_default();
+    let tool_home = match &home {
+        ServerHome::Impl(..) => Home::Impl { server },
+        ServerHome::Module(_) => Home::Module { server },
+    };
+    let judged: Vec<Option<(Tool, Option<LitStr>)>> = item
+        .tools()
+        .map(|function| {
+            let options = function.tool.first().map(|attribute| ToolOptions::of(attribute, errors))?;
+            Some((tool(function, &options, &tool_home, errors)?, options.name))
+        })
+        .collect();
+    if judged.is_empty() {
+        let what = format!("server `{}` has no tools", name.as_deref().unwrap_or("…"));
+        match item {
+            ServerItem::Impl(block) => errors.push(block.header.impl_token, &codes::NO_TOOLS, what),
+            ServerItem::Module(module) => errors.push(module.header.mod_token, &codes::NO_TOOLS, what),
+        }
+    }
+    same_names(&judged.iter().flatten().collect::<Vec<_>>(), name.as_deref(), errors);
+
+    Some(Server {
+        home,
+        name: name?,
+        title: options.title.as_ref().map(LitStr::value),
+        description: item.doc().text.clone(),
+        instructions: options.instructions.as_ref().map(LitStr::value),
+        group: options.group.clone(),
+        tools: judged.into_iter().map(|judged| judged.map(|(tool, _)| tool)).collect::<Option<_>>()?,
+    })
+}
+
+type Place = (ServerHome, Option<String>);
+
+fn of_impl(block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) -> Option<Place> {
+    let header = &block.header;
+    if let Some((path, _)) = &header.trait_ {
+        errors.push(path, &codes::TRAIT_IMPL, "`#[mcp_server]` needs an inherent `impl`");
+        return None;
+    }
+    if !header.generics.params.is_empty() {
+        errors.push(&header.generics.params, &codes::GENERIC, "a server cannot be generic");
+        return None;
+    }
+    let Some(ident) = last_segment(&header.self_ty) else {
+        let (what, help) = ("the type of this `impl` has no name", "put the tools on a struct of your own");
+        errors.push_with_help(&header.self_ty, &codes::TRAIT_IMPL, what, help);
+        return None;
+    };
+    let default = name::snake(&ident.unraw().to_string());
+    let name = name::server(&default, &ident, options.name.as_ref(), errors);
+    Some((ServerHome::Impl(header.self_ty.clone(), ident), name))
+}
+
+fn of_module(module: &Module, options: &ServerOptions, errors: &mut Errors) -> Option<Place> {
+    let header = &module.header;
+    if !module.is_inline() {
+        let what = format!("the body of `mod {}` is not here", header.ident);
+        errors.push(header, &codes::FILE_MODULE, what);
+        return None;
+    }
+    let default = header.ident.unraw().to_string();
+    let name = name::server(&default, &header.ident, options.name.as_ref(), errors);
+    Some((ServerHome::Module(header.ident.clone()), name))
+}
+
+/// What a type is called, where it is a plain path.
+pub(crate) fn last_segment(ty: &Type) -> Option<Ident> {
+    match bare(ty) {
+        Type::Path(path) if path.qself.is_none() => last(&path.path),
+        _ => None,
+    }
+}
+
+fn last(path: &Path) -> Option<Ident> {
+    path.segments.last().map(|segment| segment.ident.clone())
+}
+
+fn same_names(tools: &[&(Tool, Option<LitStr>)], server: Option<&str>, errors: &mut Errors) {
+    for (at, (second, literal)) in tools.iter().enumerate() {
+        // Two tools under different `cfg`s may well be one tool.
+        let clashes = |(first, _): &&&(Tool, Option<LitStr>)| {
+            first.name == second.name && first.conditions.is_empty() && second.conditions.is_empty()
+        };
+        let Some((first, first_literal)) = tools[..at].iter().find(clashes) else { continue };
+        let what = format!("tool `{}` is declared twice in server `{}`", second.name, server.unwrap_or("…"));
+        match (literal, first_literal) {
+            (Some(literal), Some(first)) => errors.push_pair(literal, first, &codes::SAME_TOOL, what),
+            (Some(literal), None) => errors.push_pair(literal, &first.ident, &codes::SAME_TOOL, what),
+            (None, Some(first)) => errors.push_pair(&second.ident, first, &codes::SAME_TOOL, what),
+            (None, None) => errors.push_pair(&second.ident, &first.ident, &codes::SAME_TOOL, what),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The catalogue of misuses that the macros report themselves. Each code has one test in `tests/ui/`, which a test of
+//! the repository demands of this file's text.
+//!
+//! Some misuses are better told by others, and only have a test that nobody makes them worse:
+//!
+//! | code | misuse | told by |
+//! |---|---|---|
+//! | A0109 | a future that is not `Send` | rustc |
+//! | A0209 | a parameter's type without its derives | `ToolArg` |
+//! | A0301 | a result that is none | `IntoToolResult` |
+//! | A0302 | an error that is none | `IntoToolError` |
+//! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
+//! | A0501 | an unknown tier | rustc |
+//! | A0502 | an unknown group | rustc |
+//! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
+
+/// One misuse: the rule that it breaks, and what to type instead.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub help: &'static str,
+}
+
+pub(crate) static UNKNOWN_OPTION: Code =
+    Code { id: "A0001", title: "an attribute has the options that it documents", help: "remove it" };
+
+pub(crate) static GIVEN_TWICE: Code =
+    Code { id: "A0002", title: "an option is given once", help: "remove one" };
+
+pub(crate) static WRONG_VALUE: Code =
+    Code { id: "A0003", title: "an option takes one kind of value", help: "write a value of that kind" };
+
+pub(crate) static NO_TIER: Code = Code {
+    id: "A0004",
+    title: "a tool names its tier; tiers are never guessed",
+    help: "add `tier = Standard`, `Elevated` or `Restricted`",
+};
+
+pub(crate) static NOT_A_FUNCTION: Code = Code {
+    id: "A0005",
+    title: "a tool is a function, a server is an `impl` or a `mod`",
+    help: "put `#[mcp_tool]` on a function; for a group of tools put `#[mcp_server]` on the `impl`",
+};
+
+pub(crate) static NO_BODY: Code = Code {
+    id: "A0006",
+    title: "a tool is a function that can be called",
+    help: "put the attribute on the method that implements it",
+};
+
+pub(crate) static FILE_MODULE: Code = Code {
+    id: "A0007",
+    title: "stable Rust does not show a module's file to an attribute (E0658)",
+    help: "write the module's body here, or put `#[mcp_server]` on an `impl` inside the file",
+};
+
+pub(crate) static TRAIT_IMPL: Code = Code {
+    id: "A0008",
+    title: "a server is an inherent `impl`",
+    help: "move the tools to an `impl` of the type itself",
+};
+
+pub(crate) static CONFLICTING: Code = Code {
+    id: "A0009",
+    title: "a tool has one `#[mcp_tool]` and no attribute that makes it an entry point",
+    help: "remove one of them",
+};
+
+pub(crate) static OTHER_ATTRIBUTE: Code =
+    Code { id: "A0010", title: "each attribute has its own options", help: "move it there" };
+
+pub(crate) static GENERIC: Code = Code {
+    id: "A0102",
+    title: "a tool's JSON schema is fixed at compile time",
+    help: "name a concrete type",
+};
+
+pub(crate) static QUALIFIED: Code = Code {
+    id: "A0103",
+    title: "a tool is a plain or an async safe function",
+    help: "wrap it in a safe function without the qualifier",
+};
+
+pub(crate) static NO_SERVER: Code = Code {
+    id: "A0104",
+    title: "a method needs its server",
+    help: "put `#[mcp_server]` on the `impl`, or take `ctx: &ToolContext` instead",
+};
+
+pub(crate) static RECEIVER: Code = Code {
+    id: "A0105",
+    title: "the tools of a server are called at the same time",
+    help: "take `&self`; keep what changes behind a lock in `Self`",
+};
+
+pub(crate) static BORROWED: Code = Code {
+    id: "A0106",
+    title: "arguments are owned: the JSON does not outlive the call",
+    help: "use an owned type",
+};
+
+pub(crate) static OUTPUT: Code = Code {
+    id: "A0107",
+    title: "a tool returns a value that the model can read",
+    help: "name the type: `Json<T>`, `String`, `()` or a `Result`",
+};
+
+pub(crate) static PATTERN: Code = Code {
+    id: "A0201",
+    title: "an argument's name is its JSON property",
+    help: "bind a name, and take the value apart in the body",
+};
+
+pub(crate) static UNNAMED: Code = Code {
+    id: "A0202",
+    title: "an argument's name is its JSON property",
+    help: "name it, or give it a name on the wire with `#[arg(name = \"…\")]`",
+};
+
+pub(crate) static TWO_CONTEXTS: Code =
+    Code { id: "A0203", title: "a tool takes one `&ToolContext`", help: "remove one" };
+
+pub(crate) static CONTEXT_NOT_FIRST: Code =
+    Code { id: "A0204", title: "`&ToolContext` comes before the arguments", help: "move it to the front" };
+
+pub(crate) static CONTEXT_OWNED: Code = Code {
+    id: "A0205",
+    title: "the context is lent to the tool",
+    help: "write `ctx: &ToolContext`; it is cheap to clone where it must be owned",
+};
+
+pub(crate) static RESERVED: Code = Code {
+    id: "A0206",
+    title: "some names mean something to MCP or to Aster",
+    help: "rename the argument, or give it another name on the wire with `#[arg(name = \"…\")]`",
+};
+
+pub(crate) static TOO_MANY: Code = Code {
+    id: "A0207",
+    title: "a model fills in few arguments well",
+    help: "group them in one struct: `query: Query`",
+};
+
+pub(crate) static SAME_ARGUMENT: Code =
+    Code { id: "A0208", title: "an argument's name on the wire is its own", help: "rename one" };
+
+pub(crate) static CHARACTER: Code =
+    Code { id: "A0401", title: "names must suit every model provider", help: "use `[a-z0-9_-]`" };
+
+pub(crate) static LENGTH: Code = Code {
+    id: "A0402",
+    title: "a name has between 1 and 64 characters, counted as `server__tool`",
+    help: "shorten one of the names with `name = \"…\"`",
+};
+
+pub(crate) static START: Code = Code {
+    id: "A0403",
+    title: "a name begins with a letter, has no `__`, and is not Aster's own",
+    help: "rename it, or set `name = \"…\"`",
+};
+
+pub(crate) static NO_DESCRIPTION: Code = Code {
+    id: "A0404",
+    title: "the model chooses tools by their description",
+    help: "add a doc comment that says what it does and when to use it: `/// …`",
+};
+
+pub(crate) static PLACEHOLDER: Code = Code {
+    id: "A0405",
+    title: "the model chooses tools by their description",
+    help: "say what it does and when to use it",
+};
+
+pub(crate) static SAME_TOOL: Code = Code {
+    id: "A0407",
+    title: "a tool's name is its own on its server",
+    help: "rename one, or set `name = \"…\"`",
+};
+
+pub(crate) static NO_TOOLS: Code = Code {
+    id: "A0601",
+    title: "a server is a set of tools",
+    help: "add `#[mcp_tool(tier = …)]` to its functions, or remove `#[mcp_server]`",
+};
+
+pub(crate) static CRATE_NOT_A_PATH: Code =
+    Code { id: "A0606", title: "`crate` says where the runtime is re-exported", help: "write a path" };

@@ -1,0 +1,65 @@
+//! The calls through which a user's types meet their bounds, written at the type's own place, so that a bound that is
+//! not met is an error there.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+
+use crate::model::{Argument, Tool};
+
+/// Where a type's errors belong, with the names of generated code.
+fn at(tokens: &impl ToTokens) -> Span {
+    Span::mixed_site().located_at(tokens.to_token_stream().span())
+}
+
+/// Adds an argument to the schema.
+pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
+    let Argument { name, ty, description, default, range, url } = argument;
+    let spot = at(ty);
+    let default = default.as_ref().map(|default| {
+        let spot = at(default);
+        quote_spanned!(spot=> .default::<#ty>(#default))
+    });
+    let range = range.as_ref().map(|range| {
+        let minimum = super::option(private, range.minimum.as_ref());
+        let maximum = super::option(private, range.maximum.as_ref());
+        quote_spanned!(spot=> .range::<#ty>(#minimum, #maximum))
+    });
+    let url = url.then(|| quote_spanned!(spot=> .url()));
+    quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #default #range #url;)
+}
+
+/// Reads an argument out of a call.
+pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argument: &Argument) -> TokenStream {
+    let Argument { name, ty, default, range, .. } = argument;
+    let spot = at(ty);
+    let decoded = match default {
+        Some(default) => quote_spanned!(spot=> #call.argument_or::<#ty>(#name, || #default)),
+        None => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
+    };
+    let range = range.as_ref().map(|range| {
+        let minimum = super::option(private, range.minimum.as_ref());
+        let maximum = super::option(private, range.maximum.as_ref());
+        quote_spanned!(spot=> #call.within::<#ty>(#name, &#local, #minimum, #maximum);)
+    });
+    quote_spanned!(spot=> let #local = #decoded; #range)
+}
+
+/// The generator of the output schema.
+pub(super) fn output_schema(private: &TokenStream, tool: &Tool) -> TokenStream {
+    let (ty, spot) = output(tool);
+    quote_spanned!(spot=> #private::output_schema::<#ty>)
+}
+
+/// Turns what the function returned into a result.
+pub(super) fn result(private: &TokenStream, tool: &Tool, value: TokenStream) -> TokenStream {
+    let (ty, spot) = output(tool);
+    quote_spanned!(spot=> #private::result::<#ty>(#value))
+}
+
+fn output(tool: &Tool) -> (TokenStream, Span) {
+    match &tool.output {
+        Some(ty) => (ty.to_token_stream(), at(ty)),
+        None => (quote!(()), at(&tool.ident)),
+    }
+}

@@ -1,0 +1,67 @@
+//! What stands in for a tool or server that was not right: enough for everything that refers to it.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::server::{enum_of, tool_enum};
+use super::tool::located;
+use crate::check::server::last_segment;
+use crate::parse::item::{Function, ServerItem};
+use crate::path::CratePath;
+
+/// The function, and its constant. A method stays alone: nothing but methods may stand beside it.
+pub(crate) fn tool(function: &Function, krate: &CratePath) -> TokenStream {
+    if function.signature.receiver().is_some() || !function.has_body() {
+        return quote!(#function);
+    }
+    let private = krate.private();
+    let place = located(&function.signature.ident, &function.signature.ident);
+    let visibility = &function.visibility;
+    quote_spanned! {Span::mixed_site()=>
+        #function
+        #[doc = "Not right."]
+        #visibility enum #place {}
+        impl #place {
+            #[doc = "Not right."]
+            #visibility const TOOL: &'static #private::ToolSpec = &#private::BROKEN_TOOL;
+        }
+    }
+}
+
+/// What stands beside the `impl`, or at the end of the module.
+pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
+    let private = &krate.private();
+    let mixed = Span::mixed_site();
+    let constants = quote_spanned! {mixed=>
+        #[doc = "Not right."]
+        pub const SERVER: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
+        #[doc = "Not right."]
+        pub const TIERS: &'static [#private::Tier] = &[];
+        #[doc = "Not right."]
+        pub const GROUPS: &'static [&'static str] = &[];
+    };
+    let variants = item.tools().map(|tool| (&tool.signature.ident, &[][..], None));
+    match item {
+        ServerItem::Impl(block)
+            if block.header.trait_.is_none() && block.header.generics.params.is_empty() =>
+        {
+            let ty = &block.header.self_ty;
+            let Some(ident) = last_segment(ty) else { return TokenStream::new() };
+            let list = tool_enum(&enum_of(&ident), &ident, "", variants, private);
+            quote_spanned! {mixed=>
+                impl #ty { #constants }
+                impl #private::NativeServer for #ty {
+                    const SPEC: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
+                    fn __implemented_by_the_macro() {}
+                }
+                #list
+            }
+        }
+        ServerItem::Impl(_) => TokenStream::new(),
+        ServerItem::Module(module) => {
+            let name = Ident::new("Tool", Span::call_site());
+            let list = tool_enum(&name, &module.header.ident, "", variants, private);
+            quote_spanned!(mixed=> #constants #list)
+        }
+    }
+}

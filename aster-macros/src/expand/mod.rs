@@ -1,0 +1,34 @@
+//! Emits code from the model. Nothing here can fail.
+//!
+//! Generated code is written at `Span::mixed_site()`: its local variables are its own, its paths resolve where the user
+//! stands. It is made of `const` data and closures, never of functions or modules, so that it sees what the user's item
+//! sees: private types, `Self`, the inside of another function.
+
+mod asserts;
+pub(crate) mod fallback;
+pub(crate) mod server;
+pub(crate) mod tool;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+
+/// An optional value, by its absolute path.
+fn option(private: &TokenStream, value: Option<impl ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(#private::Some(#value)),
+        None => quote!(#private::None),
+    }
+}
+
+/// Where an item stands. The line is read here: for a method, `line!()` would be the line of its server's attribute.
+fn location(private: &TokenStream, at: Span) -> TokenStream {
+    let line = if proc_macro::is_available() {
+        let line = u32::try_from(at.unwrap().line()).unwrap_or(u32::MAX);
+        quote!(#line)
+    } else {
+        quote!(0)
+    };
+    quote_spanned! {Span::mixed_site()=>
+        #private::Location { file: #private::file!(), line: #line, package: #private::env!("CARGO_PKG_NAME") }
+    }
+}

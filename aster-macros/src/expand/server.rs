@@ -1,0 +1,132 @@
+//! One server: its constant, its tool enum, and the static maps from tool to tier and group.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+
+use super::tool::{located, spec};
+use super::{location, option};
+use crate::model::{Server, ServerHome, Tool};
+use crate::path::CratePath;
+
+/// What stands beside the `impl`, or at the end of the module.
+pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
+    let private = &krate.private();
+    let mixed = Span::mixed_site();
+    let constant = constant(server, private);
+    let about = format!("The server `{}`, for `catalogue!`.", server.name);
+    let tiers_about = format!("The tier of each tool of `{}`.", server.name);
+    let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
+    let maps = |spec: TokenStream| {
+        quote_spanned! {mixed=>
+            #[doc = #about]
+            pub const SERVER: &'static #private::ServerSpec = &#constant;
+            #[doc = #tiers_about]
+            pub const TIERS: &'static [#private::Tier] = &#private::tiers::<{ #spec.tools.len() }>(#spec);
+            #[doc = #groups_about]
+            pub const GROUPS: &'static [&'static str] = &#private::groups::<{ #spec.tools.len() }>(#spec);
+        }
+    };
+    let variants =
+        server.tools.iter().map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(about_tool(tool))));
+    match &server.home {
+        ServerHome::Impl(ty, ident) => {
+            let name = enum_of(ident);
+            let list = tool_enum(&name, ident, &server.name, variants, private);
+            let maps = maps(quote_spanned!(mixed=> <#ty>::SERVER));
+            quote_spanned! {mixed=>
+                impl #ty { #maps }
+                impl #private::NativeServer for #ty {
+                    const SPEC: &'static #private::ServerSpec = <#ty>::SERVER;
+                    fn __implemented_by_the_macro() {}
+                }
+                #list
+                #private::submit! { #private::Entry::Server(<#ty>::SERVER) }
+            }
+        }
+        ServerHome::Module(ident) => {
+            let name = Ident::new("Tool", Span::call_site());
+            let list = tool_enum(&name, ident, &server.name, variants, private);
+            let maps = maps(quote_spanned!(mixed=> SERVER));
+            quote_spanned! {mixed=>
+                #maps
+                #list
+                #private::submit! { #private::Entry::Server(SERVER) }
+            }
+        }
+    }
+}
+
+/// The name of the tool enum beside an `impl`.
+pub(super) fn enum_of(ident: &Ident) -> Ident {
+    format_ident!("{}Tool", ident.unraw(), span = Span::call_site())
+}
+
+/// The enum of a server's tools, in the order of the source.
+pub(super) fn tool_enum<'a>(
+    name: &Ident,
+    at: &Ident,
+    server: &str,
+    variants: impl Iterator<Item = (&'a Ident, &'a [syn::Attribute], Option<String>)>,
+    private: &TokenStream,
+) -> TokenStream {
+    let about = format!("The tools of the server `{server}`, in the order of its list.");
+    let name = located(name, at);
+    let variants = variants.map(|(ident, conditions, about)| {
+        let variant = located(&format_ident!("{}", camel(&ident.unraw().to_string())), ident);
+        quote!(#(#conditions)* #[doc = #about] #variant)
+    });
+    quote_spanned! {Span::mixed_site()=>
+        #[doc = #about]
+        #[#private::derive(#private::Clone, #private::Copy, #private::Debug, #private::PartialEq, #private::Eq)]
+        pub enum #name { #(#variants),* }
+    }
+}
+
+fn about_tool(tool: &Tool) -> String {
+    format!("`{}`", tool.name)
+}
+
+/// The constant that describes a server, as an expression.
+fn constant(server: &Server, private: &TokenStream) -> TokenStream {
+    let Server { name, description, tools, .. } = server;
+    let title = option(private, server.title.as_ref());
+    let instructions = option(private, server.instructions.as_ref());
+    let group = option(private, server.group.as_ref());
+    let (scope, start, at) = match &server.home {
+        ServerHome::Impl(ty, ident) => {
+            let ty = ty.to_token_stream();
+            (quote!(Self::), quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }), ident)
+        }
+        ServerHome::Module(ident) => (quote!(), quote!(#private::start_stateless), ident),
+    };
+    let tools = tools.iter().map(|tool| {
+        let (conditions, ident) = (&tool.conditions, &tool.ident);
+        let spec = spec(tool, &quote!(#name), &quote!(#scope #ident), private);
+        quote!(#(#conditions)* #spec)
+    });
+    let location = location(private, at.span());
+    quote_spanned! {Span::mixed_site()=>
+        #private::ServerSpec {
+            name: #name,
+            title: #title,
+            description: #description,
+            instructions: #instructions,
+            group: #group,
+            tools: &[#(#tools),*],
+            start: #start,
+            location: #location,
+        }
+    }
+}
+
+/// `fetch_page` as `FetchPage`.
+fn camel(snake: &str) -> String {
+    let mut camel = String::new();
+    for word in snake.split('_') {
+        let mut characters = word.chars();
+        camel.extend(characters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(characters.as_str());
+    }
+    camel
+}

@@ -1,0 +1,159 @@
+//! One tool.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+
+use super::{asserts, location, option};
+use crate::model::{Description, Tool};
+use crate::path::CratePath;
+
+/// What stands beside a free function: a type of its name, which is no other than a place for the constant. A module
+/// would not see what the function sees.
+pub(crate) fn free(tool: &Tool, krate: &CratePath) -> TokenStream {
+    let private = &krate.private();
+    let server = match &tool.server {
+        Some(server) => quote!(#server),
+        None => quote!(#private::package_server!()),
+    };
+    let Tool { ident, visibility, conditions, .. } = tool;
+    let name = Ident::new(&ident.to_string().trim_start_matches("r#"), Span::call_site());
+    let name = if ident.to_string().starts_with("r#") { ident.clone() } else { name };
+    let place = located(&name, ident);
+    let spec = spec(tool, &server, &quote!(#ident), private);
+    let about = format!("The tool that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw());
+    quote_spanned! {Span::mixed_site()=>
+        #(#conditions)*
+        #[doc = #about]
+        #visibility enum #place {}
+        #(#conditions)*
+        impl #place {
+            #[doc = #about]
+            #visibility const TOOL: &'static #private::ToolSpec = &#spec;
+        }
+        #(#conditions)*
+        const _: () = #private::check_tool(#place::TOOL);
+        #(#conditions)*
+        #private::submit! { #private::Entry::Tool(#place::TOOL) }
+    }
+}
+
+/// The same name, at the same place, but from a macro: lints about how it is written or used do not concern the user.
+pub(super) fn located(name: &Ident, at: &Ident) -> Ident {
+    let mut ident = name.clone();
+    ident.set_span(Span::call_site().located_at(at.span()));
+    ident
+}
+
+/// The constant that describes a tool, as an expression.
+pub(super) fn spec(
+    tool: &Tool,
+    server: &TokenStream,
+    function: &TokenStream,
+    private: &TokenStream,
+) -> TokenStream {
+    let Tool { ident, name, tier, hot, .. } = tool;
+    let title = option(private, tool.title.as_ref());
+    let description = match &tool.description {
+        Description::Text(text) => quote!(#text),
+        Description::Computed(parts) => quote!(#private::concat!(#(#parts, "\n"),*)),
+    };
+    let group = option(private, tool.group.as_ref());
+    let read_only = option(private, tool.read_only);
+    let destructive = option(private, tool.destructive);
+    let idempotent = option(private, tool.idempotent);
+    let open_world = option(private, tool.open_world);
+    let timeout = option(
+        private,
+        tool.timeout.map(|timeout| {
+            let milliseconds =
+                Literal::u64_unsuffixed(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+            quote!(#private::Duration::from_millis(#milliseconds))
+        }),
+    );
+    let urls = tool.arguments.iter().filter(|argument| argument.url).map(|argument| &argument.name);
+    let input_schema = input_schema(tool, private);
+    let output_schema = asserts::output_schema(private, tool);
+    let call = call(tool, function, private);
+    let location = location(private, ident.span());
+    quote_spanned! {Span::mixed_site()=>
+        #private::ToolSpec {
+            server: #server,
+            name: #name,
+            title: #title,
+            description: #description,
+            tier: #private::Tier::#tier,
+            group: #group,
+            annotations: #private::Annotations {
+                read_only: #read_only,
+                destructive: #destructive,
+                idempotent: #idempotent,
+                open_world: #open_world,
+            },
+            timeout: #timeout,
+            hot: #hot,
+            url_arguments: &[#(#urls),*],
+            input_schema: #input_schema,
+            output_schema: #output_schema,
+            call: #call,
+            location: #location,
+        }
+    }
+}
+
+fn input_schema(tool: &Tool, private: &TokenStream) -> TokenStream {
+    if tool.arguments.is_empty() {
+        return quote_spanned!(Span::mixed_site()=> || #private::InputSchema::new().finish());
+    }
+    let schema = Ident::new("schema", Span::mixed_site());
+    let arguments = tool.arguments.iter().map(|argument| asserts::describe(private, &schema, argument));
+    quote_spanned! {Span::mixed_site()=>
+        || {
+            let mut #schema = #private::InputSchema::new();
+            #(#arguments)*
+            #schema.finish()
+        }
+    }
+}
+
+/// The closure between the JSON of a call and the function. The function is called in the call's own future, or on the
+/// blocking pool where it is no `async fn`.
+fn call(tool: &Tool, function: &TokenStream, private: &TokenStream) -> TokenStream {
+    let mixed = Span::mixed_site();
+    let call = Ident::new("call", mixed);
+    let locals: Vec<Ident> =
+        (0..tool.arguments.len()).map(|at| format_ident!("argument_{at}", span = mixed)).collect();
+    let decoded = tool
+        .arguments
+        .iter()
+        .zip(&locals)
+        .map(|(argument, local)| asserts::decode(private, &call, local, argument));
+
+    let state = tool.takes_self.then(|| quote_spanned!(mixed=> state));
+    let open_state = tool.takes_self.then(|| quote_spanned!(mixed=> let state = #call.state::<Self>();));
+    let context = if tool.takes_context { quote_spanned!(mixed=> context) } else { quote!(_) };
+    let lent = state.iter().cloned().chain(tool.takes_context.then(|| quote_spanned!(mixed=> context)));
+    let taken = state.iter().cloned().chain(locals.iter().map(|local| quote!(#local)));
+    let taken_again = taken.clone();
+    let ident_span = mixed.located_at(tool.ident.span());
+    let arguments = lent.map(|local| quote!(&#local)).chain(locals.iter().map(|local| quote!(#local)));
+    let called = quote_spanned!(ident_span=> #function(#(#arguments),*));
+    let future = if tool.is_async {
+        let result = asserts::result(private, tool, quote!(#called.await));
+        quote_spanned!(ident_span=> #private::run(async move { #result }))
+    } else {
+        let result = asserts::result(private, tool, called);
+        quote_spanned!(ident_span=> #private::run_blocking(move || #result))
+    };
+    quote_spanned! {mixed=>
+        |invocation| {
+            let mut #call = #private::Call::open(invocation);
+            #open_state
+            #(#decoded)*
+            match (#call.finish(), #(#taken,)*) {
+                (#private::Some(#context), #(#private::Some(#taken_again),)*) => #future,
+                _ => #call.refuse(),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The way from a macro's input to its output. The user's item is always there, and where something is wrong with it,
+//! so are stand-ins for what others refer to: one mistake is one error.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::check::{self, Home};
+use crate::diag::{Errors, codes};
+use crate::expand;
+use crate::parse::attr::{ServerOptions, ToolOptions};
+use crate::parse::item::{self, ServerItem};
+
+/// What a macro puts in the place of its input, and what it has to say about it.
+type Output = (TokenStream, Vec<syn::Error>);
+
+pub(crate) fn mcp_tool(attribute: TokenStream, tokens: TokenStream) -> Output {
+    if attribute.to_string() == item::TAKEN {
+        return (tokens, Vec::new());
+    }
+    let mut errors = Errors::default();
+    let options = ToolOptions::parse(attribute, &mut errors);
+    let function = match item::function(tokens.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            match item::keyword(tokens.clone()) {
+                Some(keyword) if keyword != "fn" => errors.push(
+                    &keyword,
+                    &codes::NOT_A_FUNCTION,
+                    format!("`#[mcp_tool]` goes on a function, not on `{keyword}`"),
+                ),
+                _ => errors.syntax(error),
+            }
+            return (tokens, errors.into_vec());
+        }
+    };
+
+    let tool = check::tool(&function, &options, &Home::Package, &mut errors);
+    let generated = match tool {
+        Some(tool) if errors.is_empty() => expand::tool::free(&tool, &options.krate()),
+        _ => {
+            let stand_in = expand::fallback::tool(&function, &options.krate());
+            return (stand_in, errors.into_vec());
+        }
+    };
+    (quote!(#function #generated), errors.into_vec())
+}
+
+pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output {
+    let mut errors = Errors::default();
+    let options = ServerOptions::parse(attribute, &mut errors);
+    let item = match item::server(tokens.clone(), &mut errors) {
+        Ok(item) => item,
+        Err(error) => {
+            match item::keyword(tokens.clone()) {
+                Some(keyword) if keyword != "impl" && keyword != "mod" => errors.push(
+                    &keyword,
+                    &codes::NOT_A_FUNCTION,
+                    format!("`#[mcp_server]` goes on an `impl` or a `mod`, not on `{keyword}`"),
+                ),
+                _ => errors.syntax(error),
+            }
+            return (tokens, errors.into_vec());
+        }
+    };
+
+    let server = check::server::server(&item, &options, &mut errors);
+    let generated = match &server {
+        Some(server) if errors.is_empty() => expand::server::server(server, &options.krate()),
+        _ => expand::fallback::server(&item, &options.krate()),
+    };
+    let tokens = match item {
+        ServerItem::Impl(block) => quote!(#block #generated),
+        ServerItem::Module(module) => module.with(generated),
+    };
+    (tokens, errors.into_vec())
+}
+
+/// The output with its errors, as rustc takes them.
+pub(crate) fn join((tokens, errors): Output) -> TokenStream {
+    let errors = errors.iter().map(syn::Error::to_compile_error);
+    quote!(#tokens #(#errors)*)
+}

@@ -1,0 +1,308 @@
+//! The items that the attributes stand on. A function's body stays raw tokens: nothing here depends on it, and syntax
+//! that this parser does not know yet is rustc's business.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream, Parser as _};
+use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, Visibility};
+
+use super::doc::{self, Doc};
+use crate::diag::{Errors, codes};
+
+/// What a server's macro leaves in the `#[mcp_tool]`s that it has taken: the attribute itself must stay, or rustc would
+/// call its import unused, and a missing import would go unnoticed.
+pub(crate) const TAKEN: &str = "__taken_by_the_server";
+
+/// A function that carries `#[mcp_tool]`. Its tokens are the item without the attributes that are ours.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub attributes: Vec<Attribute>,
+    pub visibility: Visibility,
+    pub signature: Signature,
+    /// The block, or the `;` of a trait's method.
+    pub body: TokenTree,
+    /// Its `#[mcp_tool]`s, but for the one that is being expanded.
+    pub tool: Vec<Attribute>,
+    pub doc: Doc,
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter with what was written on it.
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub pattern: Pat,
+    pub ty: Type,
+    pub doc: Doc,
+    /// Its `#[arg]`s.
+    pub options: Vec<Attribute>,
+}
+
+impl Function {
+    pub(crate) fn has_body(&self) -> bool {
+        matches!(self.body, TokenTree::Group(_))
+    }
+
+    /// The conditions under which the function exists, which hold for what is generated from it as well.
+    pub(crate) fn conditions(&self) -> Vec<Attribute> {
+        self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+    }
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attributes = input.call(Attribute::parse_outer)?;
+        let visibility = input.parse()?;
+        let mut signature: Signature = input.parse()?;
+        let body: TokenTree = input.parse()?;
+
+        let doc = Doc::of(&attributes);
+        let (tool, attributes) = attributes.into_iter().partition(is_tool);
+        let parameters = signature.inputs.iter_mut().filter_map(take_parameter).collect();
+        Ok(Self { attributes, visibility, signature, body, tool, doc, parameters })
+    }
+}
+
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attributes, visibility, signature, body, tool, .. } = self;
+        let taken = tool.first().map(|attribute| {
+            let path = attribute.path();
+            let mark = Ident::new(TAKEN, Span::call_site());
+            quote!(#[#path(#mark)])
+        });
+        tokens.extend(quote!(#(#attributes)* #taken #visibility #signature #body));
+    }
+}
+
+fn take_parameter(argument: &mut FnArg) -> Option<Parameter> {
+    let FnArg::Typed(typed) = argument else { return None };
+    let doc = Doc::of(&typed.attrs);
+    let (options, rest) = std::mem::take(&mut typed.attrs)
+        .into_iter()
+        .filter(|attribute| !doc::is_doc(attribute))
+        .partition(|attribute| attribute.path().is_ident("arg"));
+    typed.attrs = rest;
+    Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options })
+}
+
+/// Whether this is `#[mcp_tool]`, under whatever path.
+pub(crate) fn is_tool(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == "mcp_tool")
+}
+
+/// The function that the tokens are.
+pub(crate) fn function(tokens: TokenStream) -> syn::Result<Function> {
+    syn::parse2(tokens)
+}
+
+/// What `#[mcp_server]` stands on.
+pub(crate) enum ServerItem {
+    Impl(ImplBlock),
+    Module(Module),
+}
+
+/// An `impl` block.
+pub(crate) struct ImplBlock {
+    /// The block without its members.
+    pub header: ItemImpl,
+    pub doc: Doc,
+    members: Body,
+}
+
+/// A module.
+pub(crate) struct Module {
+    /// The module without its items.
+    pub header: ItemMod,
+    pub doc: Doc,
+    /// `None` where the module is a file of its own.
+    members: Option<Body>,
+}
+
+/// What stands between braces: the tools, and everything else as it is.
+struct Body {
+    braces: Group,
+    attributes: Vec<Attribute>,
+    members: Vec<Member>,
+}
+
+enum Member {
+    Tool(Box<Function>),
+    Other(TokenStream),
+}
+
+impl ServerItem {
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &Function> {
+        let body = match self {
+            Self::Impl(block) => Some(&block.members),
+            Self::Module(module) => module.members.as_ref(),
+        };
+        body.into_iter().flat_map(|body| &body.members).filter_map(|member| match member {
+            Member::Tool(function) => Some(&**function),
+            Member::Other(_) => None,
+        })
+    }
+
+    pub(crate) fn doc(&self) -> &Doc {
+        match self {
+            Self::Impl(block) => &block.doc,
+            Self::Module(module) => &module.doc,
+        }
+    }
+}
+
+impl Module {
+    pub(crate) fn is_inline(&self) -> bool {
+        self.members.is_some()
+    }
+
+    /// The module with what was generated for it inside.
+    pub(crate) fn with(&self, generated: TokenStream) -> TokenStream {
+        let ItemMod { attrs, vis, unsafety, mod_token, ident, .. } = &self.header;
+        match &self.members {
+            Some(body) => {
+                let body = body.with(generated);
+                quote!(#(#attrs)* #vis #unsafety #mod_token #ident #body)
+            }
+            None => quote!(#(#attrs)* #vis #unsafety #mod_token #ident;),
+        }
+    }
+}
+
+impl ToTokens for ImplBlock {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let ItemImpl { attrs, unsafety, impl_token, generics, trait_, self_ty, .. } = &self.header;
+        let (parameters, _, conditions) = generics.split_for_impl();
+        let of_trait = trait_.as_ref().map(|(path, for_token)| quote!(#path #for_token));
+        let body = self.members.with(TokenStream::new());
+        tokens.extend(
+            quote!(#(#attrs)* #unsafety #impl_token #parameters #of_trait #self_ty #conditions #body),
+        );
+    }
+}
+
+impl Body {
+    fn with(&self, generated: TokenStream) -> TokenTree {
+        let attributes = &self.attributes;
+        let members = self.members.iter().map(|member| match member {
+            Member::Tool(function) => function.to_token_stream(),
+            Member::Other(tokens) => tokens.clone(),
+        });
+        let mut group = Group::new(self.braces.delimiter(), quote!(#(#attributes)* #(#members)* #generated));
+        group.set_span(self.braces.span());
+        group.into()
+    }
+}
+
+/// The `impl` or module that the tokens are. The header is read with an empty body, the members one by one.
+pub(crate) fn server(tokens: TokenStream, errors: &mut Errors) -> syn::Result<ServerItem> {
+    let mut trees: Vec<TokenTree> = tokens.into_iter().collect();
+    let braces = match trees.last() {
+        Some(TokenTree::Group(group)) => Some(group.clone()),
+        _ => None,
+    };
+    if let (Some(braces), Some(last)) = (&braces, trees.last_mut()) {
+        let mut empty = Group::new(braces.delimiter(), TokenStream::new());
+        empty.set_span(braces.span());
+        *last = empty.into();
+    }
+    match syn::parse2::<Item>(trees.into_iter().collect())? {
+        Item::Impl(header) => {
+            let braces = braces.ok_or_else(|| syn::Error::new_spanned(&header, "expected a block"))?;
+            let doc = Doc::of(&header.attrs);
+            Ok(ServerItem::Impl(ImplBlock { header, doc, members: body::<ImplItem>(braces, errors)? }))
+        }
+        Item::Mod(header) => {
+            let mut doc = Doc::of(&header.attrs);
+            let members = braces.map(|braces| body::<Item>(braces, errors)).transpose()?;
+            if let Some(inner) = members.as_ref().filter(|_| !doc.present) {
+                doc = Doc::of(&inner.attributes);
+            }
+            Ok(ServerItem::Module(Module { header, doc, members }))
+        }
+        other => Err(syn::Error::new_spanned(other, "expected an `impl` or a `mod`")),
+    }
+}
+
+fn body<Other: Parse + ToTokens>(braces: Group, errors: &mut Errors) -> syn::Result<Body> {
+    let parser = |input: ParseStream<'_>| {
+        let attributes = input.call(Attribute::parse_inner)?;
+        let mut members = Vec::new();
+        while !input.is_empty() {
+            members.push(member::<Other>(input, errors)?);
+        }
+        Ok((attributes, members))
+    };
+    let (attributes, members) = parser.parse2(braces.stream())?;
+    Ok(Body { braces, attributes, members })
+}
+
+fn member<Other: Parse + ToTokens>(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Member> {
+    let ahead = input.fork();
+    let attributes = ahead.call(Attribute::parse_outer)?;
+    let Some(attribute) = attributes.iter().find(|attribute| is_tool(attribute)) else {
+        return Ok(Member::Other(input.parse::<Other>()?.to_token_stream()));
+    };
+    ahead.parse::<Visibility>()?;
+    if ahead.parse::<Signature>().is_ok() {
+        return Ok(Member::Tool(Box::new(input.parse()?)));
+    }
+    // Something else with `#[mcp_tool]` on it: it stays, without the attribute that cannot mean anything there.
+    let ahead = input.fork();
+    ahead.call(Attribute::parse_outer)?;
+    let keyword = ahead.parse::<TokenStream>().ok().and_then(keyword);
+    let what = "`#[mcp_tool]` goes on a function";
+    match keyword {
+        Some(keyword) => errors.push(keyword, &codes::NOT_A_FUNCTION, what),
+        None => errors.push(attribute, &codes::NOT_A_FUNCTION, what),
+    }
+    let kept = attributes.iter().filter(|attribute| !is_tool(attribute));
+    let kept = quote!(#(#kept)*);
+    input.call(Attribute::parse_outer)?;
+    let rest = input.parse::<Other>()?;
+    Ok(Member::Other(quote!(#kept #rest)))
+}
+
+/// The word that says what an item is.
+pub(crate) fn keyword(tokens: TokenStream) -> Option<Ident> {
+    const KEYWORDS: [&str; 12] = [
+        "fn",
+        "struct",
+        "enum",
+        "union",
+        "trait",
+        "impl",
+        "mod",
+        "type",
+        "use",
+        "static",
+        "const",
+        "macro_rules",
+    ];
+    let mut found = None;
+    for tree in tokens {
+        let TokenTree::Ident(ident) = tree else { continue };
+        let name = ident.to_string();
+        // `const fn` and `unsafe impl` are told by their second word.
+        if found.as_ref().is_some_and(|first: &Ident| *first == "const") && name != "fn" {
+            return found;
+        }
+        if KEYWORDS.contains(&name.as_str()) {
+            if name != "const" {
+                return Some(ident);
+            }
+            found = Some(ident);
+        }
+    }
+    found
+}
+
+/// A type without the parentheses and invisible groups around it.
+pub(crate) fn bare(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Group(group) => &group.elem,
+            Type::Paren(paren) => &paren.elem,
+            other => return other,
+        };
+    }
+}

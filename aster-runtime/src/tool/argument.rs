@@ -1,0 +1,264 @@
+//! What a tool's parameter must be able to do: describe itself as a schema and be read from JSON.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
+
+/// What a parameter of a tool can be: every type that is `serde::Deserialize` and `schemars::JsonSchema`, and can be
+/// sent to another thread. It is implemented for these and cannot be implemented by hand.
+///
+/// ```
+/// use aster_runtime::mcp_tool;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Point {
+///     x: f64,
+///     y: f64,
+/// }
+///
+/// /// Measures how far a point is from the origin.
+/// #[mcp_tool(tier = Standard)]
+/// fn distance(point: Point) -> f64 {
+///     point.x.hypot(point.y)
+/// }
+/// # fn main() {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool argument",
+    label = "cannot be read from the JSON of a call, or has no schema",
+    note = "derive both on your type: `#[derive(serde::Deserialize, schemars::JsonSchema)]`"
+)]
+pub trait ToolArg: Sized + Send + 'static {
+    /// The type's schema, as the generator makes it.
+    #[doc(hidden)]
+    fn __schema(generator: &mut SchemaGenerator) -> Schema;
+
+    /// Reads a value; an error says where in the value, and what was expected there.
+    #[doc(hidden)]
+    fn __decode(value: &Value) -> Result<Self, DecodeError>;
+
+    /// What an absent argument becomes; `None` where the argument is required.
+    #[doc(hidden)]
+    fn __missing() -> Option<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolArg for T {
+    fn __schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+
+    fn __decode(value: &Value) -> Result<Self, DecodeError> {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let (path, found) = resolve(error.path(), value);
+            DecodeError { path, reason: without_value(&error.inner().to_string(), found) }
+        })
+    }
+
+    fn __missing() -> Option<Self> {
+        T::deserialize(Absent).ok()
+    }
+}
+
+/// Why a value is not what a parameter's type expects, without the value.
+#[doc(hidden)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// Where in the argument: empty, or `.field[0]`.
+    pub(crate) path: String,
+    /// What is wrong there.
+    pub(crate) reason: String,
+}
+
+/// A deserializer without a value, which only an optional type accepts. This is how serde's own derive decides
+/// whether a field may be left out, so an alias of `Option` is optional here too.
+struct Absent;
+
+impl<'de> Deserializer<'de> for Absent {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(Self::Error::custom("absent"))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_none()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// The path as text, as far as it names parts of the value, and the part of the value that stands there.
+fn resolve<'v>(path: &Path, value: &'v Value) -> (String, Option<&'v Value>) {
+    let mut text = String::new();
+    let mut found = Some(value);
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => {
+                text.push_str(&format!("[{index}]"));
+                found = found.and_then(|value| value.get(index));
+            }
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                text.push('.');
+                text.push_str(&crate::text::one_line(key, 64));
+                found = found.and_then(|value| value.get(key));
+            }
+            Segment::Unknown => {}
+        }
+    }
+    (text, found)
+}
+
+/// serde's message, without the value that it quotes: an argument may be a secret, and an error reaches the log.
+fn without_value(message: &str, found: Option<&Value>) -> String {
+    let quotes_value = ["invalid type: ", "invalid value: ", "unknown variant ", "unknown field "]
+        .iter()
+        .find(|prefix| message.starts_with(**prefix));
+    if let Some(prefix) = quotes_value {
+        // The last one is serde's own: what the value itself contains stands before it.
+        let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
+        return match (*prefix, expected) {
+            ("unknown field ", Some(expected)) => format!("an unknown field; expected {expected}"),
+            (_, Some(expected)) => {
+                format!("expected {expected}, found {}", found.map_or("something else", kind))
+            }
+            (prefix, None) => prefix.trim_end_matches([' ', ':']).to_owned(),
+        };
+    }
+    let quoted = match found {
+        Some(Value::String(text)) if !text.is_empty() => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return message.to_owned(),
+    };
+    message.replace(&quoted, "…")
+}
+
+/// What kind of JSON a value is, with its article.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Numbers that `#[arg(range(…))]` can bound, and `Option` of them.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no range",
+    label = "not a number",
+    note = "`#[arg(range(…))]` goes on integers and floating-point numbers, and on `Option` of them"
+)]
+pub trait Ranged {
+    /// The number.
+    type Number: PartialOrd + Copy + serde::Serialize + std::fmt::Display;
+
+    /// The number to compare, where there is one.
+    fn number(&self) -> Option<Self::Number>;
+}
+
+impl<T: Ranged> Ranged for Option<T> {
+    type Number = T::Number;
+
+    fn number(&self) -> Option<Self::Number> {
+        self.as_ref().and_then(T::number)
+    }
+}
+
+macro_rules! ranged {
+    ($($number:ty),*) => {$(
+        impl Ranged for $number {
+            type Number = Self;
+
+            fn number(&self) -> Option<Self> {
+                Some(*self)
+            }
+        }
+    )*};
+}
+ranged!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only the way in is tested")]
+    struct Filter {
+        tags: Vec<String>,
+        kind: Option<Kind>,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Page,
+        Image,
+    }
+
+    fn refused<T: ToolArg + std::fmt::Debug>(value: Value) -> String {
+        let error = T::__decode(&value).unwrap_err();
+        format!("{}: {}", error.path, error.reason)
+    }
+
+    #[test]
+    fn an_error_says_where_and_what_but_not_the_value() {
+        assert_eq!(
+            refused::<Filter>(json!({"tags": ["a", 4711]})),
+            ".tags[1]: expected a string, found an integer"
+        );
+        assert_eq!(
+            refused::<Filter>(json!({"tags": [], "kind": "hunter2"})),
+            ".kind: expected `page` or `image`, found a string"
+        );
+        assert_eq!(refused::<Filter>(json!({})), ": missing field `tags`");
+        assert_eq!(refused::<u8>(json!(300)), ": expected u8, found an integer");
+        assert_eq!(refused::<u8>(json!("a, expected b")), ": expected u8, found a string");
+    }
+
+    #[derive(Debug)]
+    struct Even;
+
+    impl<'de> Deserialize<'de> for Even {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            Err(D::Error::custom(format!("`{text}` is odd")))
+        }
+    }
+
+    impl JsonSchema for Even {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Even".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            schemars::json_schema!({"type": "string"})
+        }
+    }
+
+    #[test]
+    fn a_message_of_ones_own_loses_the_value_too() {
+        assert_eq!(refused::<Even>(json!("hunter2")), ": `…` is odd");
+    }
+
+    #[test]
+    fn what_may_be_absent_is_decided_by_the_type() {
+        type Maybe = Option<String>;
+        assert_eq!(Maybe::__missing(), Some(None));
+        assert!(String::__missing().is_none());
+        assert!(<()>::__missing().is_none());
+        assert!(Vec::<String>::__missing().is_none());
+        assert!(Value::__missing().is_none());
+    }
+}
