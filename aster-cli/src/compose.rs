@@ -10,7 +10,7 @@ use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
-use aster_runtime::gate::approval::Terminal;
+use aster_runtime::gate::approval::{Approver, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
 use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
@@ -86,10 +86,9 @@ pub(crate) struct Running {
 /// Puts the host together and waits until its servers have started or failed to.
 pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> Result<Running, Failure> {
     let config = load(global)?;
-    for problem in &config.warnings {
-        output.warn(problem);
-    }
-    let host = host(&config, which, output).await?;
+    // Whoever typed the command is there to be asked.
+    let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
+    let host = host(&config, which, approver, output).await?;
     let profile = Profile::new("aster").client(concat!("aster-cli ", env!("CARGO_PKG_VERSION")));
     let session =
         host.session(profile).map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -98,7 +97,21 @@ pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> 
     Ok(Running { host, session, config })
 }
 
-async fn host(config: &Config, which: Start<'_>, output: Output) -> Result<Host, Failure> {
+/// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
+/// servers go on starting.
+pub(crate) async fn serving(global: &Global, which: Start<'_>, output: Output) -> Result<Host, Failure> {
+    host(&load(global)?, which, None, output).await
+}
+
+async fn host(
+    config: &Config,
+    which: Start<'_>,
+    approver: Option<Arc<dyn Approver>>,
+    output: Output,
+) -> Result<Host, Failure> {
+    for problem in &config.warnings {
+        output.warn(problem);
+    }
     let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Configuration, error.to_string());
     let (store, warning) = trust_store()?;
     if let Some(warning) = warning {
@@ -129,8 +142,8 @@ async fn host(config: &Config, which: Start<'_>, output: Output) -> Result<Host,
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }
-    if let Some(terminal) = Terminal::new() {
-        builder = builder.approver(Arc::new(terminal));
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
     }
     for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
         builder = builder.with_upstream(upstream(server, &store));

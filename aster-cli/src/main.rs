@@ -13,7 +13,7 @@ use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Mcp};
-use commands::{call, check, describe, init, list, search, trust};
+use commands::{call, check, describe, init, list, search, serve, trust};
 use compose::Start;
 use exit::{Exit, Failure};
 use render::Output;
@@ -37,7 +37,7 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
         Command::Init(arguments) => return init::run(global, arguments, output),
         Command::Check(arguments) => return interruptible(check::run(global, arguments, output)).await,
         Command::Mcp(Mcp::Trust(arguments)) => return trust::run(global, arguments, output),
-        Command::Mcp(Mcp::Serve(_)) => return Err(Failure::new(Exit::Failed, "not here yet")),
+        Command::Mcp(Mcp::Serve(arguments)) => return serve::run(global, arguments, output).await,
         Command::Mcp(command @ Mcp::Describe(arguments)) => (command, Start::For(&arguments.ids)),
         Command::Mcp(command @ Mcp::Call(arguments)) => {
             (command, Start::For(std::slice::from_ref(&arguments.id)))

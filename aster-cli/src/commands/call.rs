@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use aster_runtime::call::{Completed, Outcome};
+use aster_runtime::catalogue::Tool;
 use aster_runtime::text::block;
 use aster_runtime::{CallOptions, JsonObject, ToolId, ToolResult};
 use serde::Serialize;
@@ -18,7 +19,7 @@ use crate::render::{Output, Report};
 /// The shape of `aster mcp call --json`.
 #[derive(Serialize)]
 struct Called<'a> {
-    id: &'a ToolIdText,
+    id: &'a str,
     outcome: Outcome,
     duration_ms: u128,
     /// The `CallToolResult` as the tool gave it.
@@ -26,8 +27,6 @@ struct Called<'a> {
     #[serde(skip)]
     text: String,
 }
-
-type ToolIdText = str;
 
 pub(crate) async fn run(running: &Running, arguments: &Call, output: Output) -> Result<Exit, Failure> {
     let input = read_arguments(arguments)?;
@@ -41,12 +40,9 @@ pub(crate) async fn run(running: &Running, arguments: &Call, output: Output) -> 
 }
 
 /// Judges the arguments before anyone is asked about them; the gate judges them again.
-fn check(tool: &aster_runtime::catalogue::Tool, input: &JsonObject) -> Result<(), Failure> {
-    let violations = tool.violations(&Value::Object(input.clone()));
-    if violations.is_empty() {
-        return Ok(());
-    }
-    let lines = violations.into_iter().map(|violation| {
+fn check(tool: &Tool, input: &JsonObject) -> Result<(), Failure> {
+    let Err(invalid) = tool.check(input) else { return Ok(()) };
+    let lines = invalid.violations.into_iter().map(|violation| {
         let place = if violation.path.is_empty() { "the arguments" } else { &violation.path };
         Failure::new(Exit::Usage, block(&format!("{place}: {}", violation.message), 500))
     });

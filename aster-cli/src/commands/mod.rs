@@ -6,4 +6,5 @@ pub(crate) mod describe;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod trust;

@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     root: tempfile::TempDir,
 }
 
-pub struct Outcome {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Sandbox {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         for directory in ["home", "config", "state", "project/.git"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
@@ -27,25 +27,25 @@ impl Sandbox {
         Self { root }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().canonicalize().unwrap().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    pub fn user(&self, text: &str) {
+    pub(crate) fn user(&self, text: &str) {
         self.write("config/aster/aster.yaml", text);
     }
 
-    pub fn project(&self, text: &str) {
+    pub(crate) fn project(&self, text: &str) {
         self.write("project/aster.yaml", text);
     }
 
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aster"));
         command
             .current_dir(self.path("project"))
@@ -60,11 +60,11 @@ impl Sandbox {
     }
 
     /// Runs the command without a terminal.
-    pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Outcome {
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Outcome {
         self.run_with_input(arguments, "")
     }
 
-    pub fn run_with_input<A: AsRef<OsStr>>(&self, arguments: &[A], input: &str) -> Outcome {
+    pub(crate) fn run_with_input<A: AsRef<OsStr>>(&self, arguments: &[A], input: &str) -> Outcome {
         let mut child = self
             .command()
             .args(arguments)
@@ -91,12 +91,12 @@ impl Sandbox {
 
 impl Outcome {
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self}");
         self
     }
@@ -108,6 +108,6 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-pub fn exists(path: &Path) -> bool {
+pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
