@@ -12,6 +12,8 @@ pub mod host;
 pub mod id;
 pub mod inject;
 mod injector;
+#[cfg(feature = "http")]
+pub mod net;
 pub mod schema;
 pub mod scope;
 pub mod search;
