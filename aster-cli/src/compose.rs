@@ -1,17 +1,19 @@
 //! The composition root: from the command line and the configuration to a running host. Nothing else in the command
 //! knows which servers, sinks and stores there are.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aster_runtime::audit::JsonLines;
+use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
 use aster_runtime::gate::approval::{Approver, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
+use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
 use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
 
@@ -89,9 +91,9 @@ pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> 
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
     let host = host(&config, which, approver, output).await?;
-    let profile = Profile::new("aster").client(concat!("aster-cli ", env!("CARGO_PKG_VERSION")));
-    let session =
-        host.session(profile).map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let session = host
+        .session(profile("aster", &config))
+        .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
     progress::settle(&host, slowest.max(Duration::from_secs(60)) + GRACE, output).await;
     Ok(Running { host, session, config })
@@ -99,8 +101,22 @@ pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> 
 
 /// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
 /// servers go on starting.
-pub(crate) async fn serving(global: &Global, which: Start<'_>, output: Output) -> Result<Host, Failure> {
-    host(&load(global)?, which, None, output).await
+pub(crate) async fn serving(
+    global: &Global,
+    which: Start<'_>,
+    output: Output,
+) -> Result<(Host, Profile), Failure> {
+    let config = load(global)?;
+    let host = host(&config, which, None, output).await?;
+    Ok((host, profile("client", &config)))
+}
+
+fn profile(agent: &str, config: &Config) -> Profile {
+    let profile = Profile::new(agent).client(concat!("aster ", env!("CARGO_PKG_VERSION")));
+    match &config.project {
+        Some(project) => profile.project(one_line(&project.display().to_string(), 4096)),
+        None => profile,
+    }
 }
 
 async fn host(
@@ -117,15 +133,13 @@ async fn host(
     if let Some(warning) = warning {
         output.warn(warning);
     }
-    let audit = match &config.audit_path {
-        Some(path) => path.clone(),
-        None => state("the audit")?.join("audit.jsonl"),
+    let audit: Arc<dyn AuditSink> = match audit(config) {
+        Ok(audit) => Arc::new(audit),
+        Err(failure) => {
+            output.warn(&failure);
+            Arc::new(Unwritable)
+        }
     };
-    let audit = JsonLines::open(&audit).map_err(|error| {
-        Failure::new(Exit::Failed, format!("the audit {} cannot be written: {error}", audit.display())).help(
-            "every call is recorded; set `audit.path` in your own aster.yaml to a file that can be written",
-        )
-    })?;
     let egress =
         EgressPolicy::default().allow_private(&config.allow_private).map_err(|error| wrong(&error))?;
     let mut builder = Host::builder()
@@ -137,7 +151,7 @@ async fn host(
             ..ProgressiveConfig::default()
         })
         .egress(egress)
-        .audit(Arc::new(audit))
+        .audit(audit)
         .secrets(config.secret_values().iter().cloned());
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
@@ -149,6 +163,29 @@ async fn host(
         builder = builder.with_upstream(upstream(server, &store));
     }
     builder.build().await.map_err(|error| wrong(&error))
+}
+
+/// The audit file.
+pub(crate) fn audit(config: &Config) -> Result<JsonLines, Failure> {
+    let path = match &config.audit_path {
+        Some(path) => path.clone(),
+        None => state("the audit")?.join("audit.jsonl"),
+    };
+    JsonLines::open(&path).map_err(|error| {
+        let place = one_line(&path.display().to_string(), 4096);
+        let message =
+            format!("the audit {place} cannot be written ({error}): only standard tools can be called");
+        Failure::new(Exit::Failed, message)
+    })
+}
+
+/// Stands for an audit that cannot be opened: looking is free, and the gate denies what must be recorded.
+struct Unwritable;
+
+impl AuditSink for Unwritable {
+    fn write(&self, _: &Record) -> io::Result<()> {
+        Err(io::Error::other("the audit cannot be opened"))
+    }
 }
 
 /// The connection to one server. This is the one place that starts what a configuration names, and it does not start

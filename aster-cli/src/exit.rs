@@ -98,13 +98,16 @@ impl Diagnostic for Failure {
     }
 }
 
+/// "1 mistake", "2 mistakes".
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let problems = error.problems();
-        let count = match problems.len() {
-            1 => "a mistake".to_owned(),
-            count => format!("{count} mistakes"),
-        };
+        let count = count(problems.len(), "mistake");
         Self::new(Exit::Configuration, format!("the configuration has {count}")).with_problems(
             problems.iter().map(|problem| {
                 Self::new(Exit::Configuration, format!("{}: {}", problem.place(), problem.message))

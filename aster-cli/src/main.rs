@@ -18,16 +18,24 @@ use compose::Start;
 use exit::{Exit, Failure};
 use render::Output;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env("ASTER_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let output = Output::new(&cli.global);
-    let exit = run(&cli, output).await.unwrap_or_else(|failure| {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output.failure(&Failure::new(Exit::Failed, format!("no thread can be started: {error}")));
+            return Exit::Failed.into();
+        }
+    };
+    let exit = runtime.block_on(run(&cli, output)).unwrap_or_else(|failure| {
         output.failure(&failure);
         failure.exit()
     });
+    // A thread that still waits for an answer on the terminal must not keep the process.
+    runtime.shutdown_background();
     exit.into()
 }
 
@@ -59,10 +67,23 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
     exit
 }
 
-/// Gives up on Ctrl-C, so that what was started is closed rather than left behind.
+/// Gives up when interrupted, so that what was started is closed rather than left behind.
 async fn interruptible<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::select! {
         done = work => done,
-        _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        () = interrupted() => Err(Failure::new(Exit::Interrupted, "interrupted")),
     }
+}
+
+/// Waits for Ctrl-C, or for the signal with which clients and service managers end a process.
+async fn interrupted() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }

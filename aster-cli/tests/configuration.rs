@@ -1,5 +1,6 @@
 //! `init`, configuration errors and consent, with the real binary.
 
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 mod common;
 
 use common::{Sandbox, exists};
@@ -56,7 +57,7 @@ fn every_mistake_is_shown_at_once() {
     {
       "error": {
         "code": "configuration",
-        "message": "the configuration has a mistake",
+        "message": "the configuration has 1 mistake",
         "problems": [
           {
             "code": "configuration",
@@ -68,7 +69,7 @@ fn every_mistake_is_shown_at_once() {
     }
     "#);
     assert_snapshot!(sandbox.run(&["--config", "none.yaml", "--no-project", "mcp", "trust"]).expect(3).stderr, @r"
-    × the configuration has a mistake
+    × the configuration has 1 mistake
     × [ROOT]/project/none.yaml: the file cannot be read: No such file or directory (os error 2)
     help: mend the file or its permissions, or move it away
     ");

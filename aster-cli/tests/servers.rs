@@ -1,10 +1,12 @@
 //! The commands that start servers, with the real binary and a small server in shell.
 #![cfg(unix)]
 
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use common::{Sandbox, exists};
 use insta::assert_snapshot;
@@ -60,7 +62,7 @@ fn list_shows_every_server_and_what_was_left_out() {
     Left out:
       peer/bad name: the name has a character that is not allowed in it
 
-    The manifest of 2 tools costs about 185 tokens of a budget of 1500; their schemas would cost 78.
+    The manifest of 2 tools costs about 185 tokens of a budget of 1500; the schemas would cost 78.
     ");
 
     let listed = sandbox.run(&["mcp", "list", "--json"]).expect(0).json();
@@ -227,16 +229,50 @@ fn every_call_is_recorded_and_no_secret_is() {
 }
 
 #[test]
-fn an_audit_that_cannot_be_written_stops_the_command() {
+fn without_an_audit_one_can_look_but_not_touch() {
     let (sandbox, log) = with_peer();
     sandbox.write("file", "");
-    let user = servers(&[("peer", peer(&sandbox, ""))]);
+    let user = servers(&[("peer", peer(&sandbox, ", tiers: {fail: standard}"))]);
     sandbox.user(&format!("{user}audit: {{path: {}/x.jsonl}}\n", sandbox.path("file").display()));
-    assert_snapshot!(sandbox.run(&["mcp", "list"]).expect(6).stderr, @r"
-    × the audit [ROOT]/file/x.jsonl cannot be written: File exists (os error 17)
-    help: every call is recorded; set `audit.path` in your own aster.yaml to a file that can be written
-    ");
-    assert!(!exists(&log));
+    let outcome = sandbox.run(&["mcp", "list"]).expect(0);
+    assert_snapshot!(outcome.stderr, @r"warning: the audit [ROOT]/file/x.jsonl cannot be written (File exists (os error 17)): only standard tools can be called");
+    sandbox.run(&["mcp", "call", "peer/fail"]).expect(1);
+    let outcome = sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=x"]).expect(4);
+    assert!(outcome.stderr.contains("audit"), "{outcome}");
+    sandbox.run(&["check"]).expect(3);
+    assert!(!fs::read_to_string(&log).unwrap().contains("wiped"));
+}
+
+/// Ends the process with a signal once the peer has started, and gives its exit code.
+fn interrupt(sandbox: &Sandbox, arguments: &[&str], log: &Path, signal: &str) -> Option<i32> {
+    let mut child = sandbox.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    while !exists(log) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before the peer started");
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_signal_ends_the_command_and_its_servers() {
+    for (arguments, signal, code) in [
+        (&["mcp", "list"][..], "-INT", 130),
+        (&["mcp", "list"], "-TERM", 130),
+        (&["mcp", "serve"], "-TERM", 0),
+    ] {
+        let (sandbox, log) = with_peer();
+        // It lists no tools before the test lets it: the command is still waiting when the signal comes.
+        let pid = sandbox.path("pid");
+        let script =
+            format!("echo $$ > {}; echo started >> {}; cat > /dev/null", pid.display(), log.display());
+        sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
+        assert_eq!(interrupt(&sandbox, arguments, &log, signal), Some(code), "{arguments:?} {signal}");
+        let pid = fs::read_to_string(pid).unwrap();
+        let alive = Command::new("kill").args(["-0", pid.trim()]).stderr(Stdio::null()).status().unwrap();
+        assert!(!alive.success(), "the server outlives {arguments:?} {signal}");
+    }
 }
 
 #[test]
@@ -257,7 +293,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
       help: give it another name
     warning: [ROOT]/project/aster.yaml:4: server `theirs` is not started before you consent to its command
       help: run `aster mcp trust theirs`
-    4 external servers, 0 native tools, 1 problems, 2 warnings
+    4 external servers, 0 native tools, 1 problem, 2 warnings
     ");
     assert!(!exists(&log));
     let checked = sandbox.run(&["check", "--json"]).expect(3).json();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{Check, Global};
 use crate::compose::{self, Start};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, count};
 use crate::render::{Output, Report};
 
 /// The shape of `aster check --json`.
@@ -74,6 +74,13 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
     checked.warnings.extend(config.warnings.iter().map(Finding::from));
     let launches = config.servers.iter().filter(|server| !server.disabled);
     checked.problems.extend(launches.filter_map(|server| server.launch.as_ref().err()).map(Finding::from));
+    if let Err(failure) = compose::audit(config) {
+        checked.problems.push(Finding {
+            place: "audit".to_owned(),
+            message: failure.to_string(),
+            help: String::new(),
+        });
+    }
     let (store, warning) = compose::trust_store()?;
     checked.warnings.extend(warning.map(|message| Finding {
         place: "consents".to_owned(),
@@ -131,11 +138,11 @@ impl Report for Checked {
         lines.extend(self.problems.iter().map(|finding| line("problem", finding)));
         lines.extend(self.warnings.iter().map(|finding| line("warning", finding)));
         lines.push(format!(
-            "{} external servers, {} native tools, {} problems, {} warnings",
-            self.servers,
-            self.native_tools,
-            self.problems.len(),
-            self.warnings.len()
+            "{}, {}, {}, {}",
+            count(self.servers, "external server"),
+            count(self.native_tools, "native tool"),
+            count(self.problems.len(), "problem"),
+            count(self.warnings.len(), "warning"),
         ));
         lines.join("\n")
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::List;
 use crate::compose::Running;
-use crate::exit::Exit;
+use crate::exit::{Exit, count};
 use crate::render::{self, Output, Report};
 
 /// The shape of `aster mcp list --json`.
@@ -188,7 +188,10 @@ impl Report for Listed {
                 true => format!(", cut to {prompt} to fit the budget of {budget}"),
                 false => format!(" of a budget of {budget}"),
             };
-            parts.push(format!("The manifest of {tools} tools costs about {manifest} tokens{cut}; their schemas would cost {schemas}."));
+            let tools = count(tools, "tool");
+            parts.push(format!(
+                "The manifest of {tools} costs about {manifest} tokens{cut}; the schemas would cost {schemas}."
+            ));
         }
         parts.join("\n\n")
     }

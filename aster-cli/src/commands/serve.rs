@@ -1,6 +1,5 @@
 //! `aster mcp serve`: the bridge, or one server, for an MCP client over standard input and output.
 
-use aster_runtime::Profile;
 use aster_runtime::serve::{self, ServeError, Shape};
 use tokio_util::sync::CancellationToken;
 
@@ -15,15 +14,14 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         None => (Shape::Bridge, Vec::new()),
     };
     let start = if ids.is_empty() { Start::All } else { Start::For(&ids) };
-    let host = compose::serving(global, start, output).await?;
+    let (host, profile) = compose::serving(global, start, output).await?;
     let stop = CancellationToken::new();
     let interrupt = stop.clone();
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupt.cancel();
-        }
+        crate::interrupted().await;
+        interrupt.cancel();
     });
-    let served = serve::stdio(host, Profile::new("client"), shape, stop).await;
+    let served = serve::stdio(host, profile, shape, stop).await;
     served.map(|()| Exit::Success).map_err(|error| match error {
         ServeError::UnknownServer(_) => Failure::new(Exit::Usage, error.to_string()),
         ServeError::Filter(_) => Failure::new(Exit::Configuration, error.to_string()),

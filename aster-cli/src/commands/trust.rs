@@ -59,7 +59,11 @@ fn selected<'a>(
     names: &[String],
 ) -> Result<Vec<&'a ServerConfig>, Failure> {
     if names.is_empty() {
-        return Ok(config.servers.iter().filter(|server| !store.trusts(server)).collect());
+        return Ok(config
+            .servers
+            .iter()
+            .filter(|server| !server.disabled && !store.trusts(server))
+            .collect());
     }
     let find = |name: &String| {
         let server = config.server(name).filter(|server| server.origin == Origin::Project);

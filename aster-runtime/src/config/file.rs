@@ -14,6 +14,7 @@ use super::expand::Template;
 use super::yaml::{self, Mark, Node, Value};
 use super::{MAX_FILE_BYTES, Problem};
 use crate::catalogue::AnnotationTrust;
+use crate::gate::egress::EgressPolicy;
 use crate::id;
 use crate::spec::Tier;
 use crate::text::one_line;
@@ -118,7 +119,7 @@ impl Reader<'_> {
                 "mcp" => self.mcp(value, file, reserved),
                 "egress" => {
                     for (_, value) in self.section(value, "`egress`", &["allow_private"]) {
-                        file.allow_private = Some((self.texts(value, "`egress.allow_private`"), value.at));
+                        file.allow_private = Some((self.destinations(value), value.at));
                     }
                 }
                 _ => {
@@ -326,10 +327,16 @@ impl Reader<'_> {
         text
     }
 
-    fn texts(&mut self, node: &Node, what: &str) -> Vec<String> {
-        let items = self.list(node, what);
-        let entry = format!("an entry of {what}");
-        items.iter().filter_map(|item| self.scalar(item, &entry)).map(str::to_owned).collect()
+    fn destinations(&mut self, node: &Node) -> Vec<String> {
+        let mut destinations = Vec::new();
+        for item in self.list(node, "`egress.allow_private`") {
+            let Some(text) = self.scalar(item, "an entry of `egress.allow_private`") else { continue };
+            match EgressPolicy::default().allow_private([text]) {
+                Ok(_) => destinations.push(text.to_owned()),
+                Err(error) => self.problem(item.at, one_line(&error.to_string(), 300), ""),
+            }
+        }
+        destinations
     }
 
     fn path(&mut self, node: &Node, what: &str) -> Option<Text> {

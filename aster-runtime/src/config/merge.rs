@@ -147,6 +147,7 @@ impl Merger<'_> {
             }
             self.server(&path, Origin::Project, server);
         }
+        self.config.project = Some(base(&path).to_owned());
         self.config.files.push(path);
     }
 

@@ -86,6 +86,8 @@ pub struct Config {
     pub allow_private: Vec<String>,
     /// Where the audit is written; `None` is the host's default.
     pub audit_path: Option<PathBuf>,
+    /// The directory of the project's file, where there is one.
+    pub project: Option<PathBuf>,
     /// What was left out or tightened, and why.
     pub warnings: Vec<Problem>,
     /// The files that were read, the user's first.
@@ -103,6 +105,7 @@ impl Default for Config {
             search_limit: 5,
             allow_private: Vec::new(),
             audit_path: None,
+            project: None,
             warnings: Vec::new(),
             files: Vec::new(),
             secrets: Secrets::default(),
