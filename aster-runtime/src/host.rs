@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditSink, Traced, Trail};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
-use crate::call::{Completed, Outcome, Proposed};
+use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
     Catalogue, CatalogueError, Health, NativeCatalogue, Part, external_part, native_parts,
 };
@@ -25,7 +25,7 @@ use crate::gate::approval::Approver;
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::Hook;
 use crate::gate::secrets::Redactor;
-use crate::gate::{self, Check, Denied, Gate};
+use crate::gate::{self, Gate};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Ranker, default_ranker};
