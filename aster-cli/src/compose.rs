@@ -19,8 +19,8 @@ use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
-use crate::progress;
 use crate::render::Output;
+use crate::{interrupt, progress};
 
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = NativeCatalogue::EMPTY;
@@ -28,7 +28,10 @@ pub(crate) const NATIVE: NativeCatalogue = NativeCatalogue::EMPTY;
 /// The names of native servers, those of other systems too: a configuration must mean the same everywhere.
 const RESERVED: &[&str] = &["web", "shortcuts"];
 
-/// How much longer than its own limit for starting a server may keep a command waiting.
+/// How long a server may take to start unless it is configured.
+const DEFAULT_STARTUP: Duration = Duration::from_secs(60);
+
+/// How much longer than that a server may keep a command waiting.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Reads the user's and the project's file.
@@ -85,8 +88,15 @@ pub(crate) struct Running {
     pub(crate) config: Config,
 }
 
-/// Puts the host together and waits until its servers have started or failed to.
-pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> Result<Running, Failure> {
+/// Puts the host together, waits until its servers have started or failed to, does the work, and ends what was
+/// started, also where a signal cuts the work short.
+pub(crate) async fn with_host(
+    global: &Global,
+    which: Start<'_>,
+    output: Output,
+    work: impl AsyncFnOnce(&Running) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let stop = interrupt::token();
     let config = load(global)?;
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
@@ -95,8 +105,16 @@ pub(crate) async fn start(global: &Global, which: Start<'_>, output: Output) -> 
         .session(profile("aster", &config))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
-    progress::settle(&host, slowest.max(Duration::from_secs(60)) + GRACE, output).await;
-    Ok(Running { host, session, config })
+    let running = Running { host, session, config };
+    let done = tokio::select! {
+        done = async {
+            progress::settle(&running.host, slowest.max(DEFAULT_STARTUP) + GRACE, output).await;
+            work(&running).await
+        } => done,
+        () = stop.cancelled() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+    };
+    running.host.close().await;
+    done
 }
 
 /// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod compose;
 mod exit;
+mod interrupt;
 mod progress;
 mod render;
 
@@ -14,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Mcp};
 use commands::{call, check, describe, init, list, search, serve, trust};
-use compose::Start;
+use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
 
@@ -41,49 +42,27 @@ fn main() -> ExitCode {
 
 async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
     let global = &cli.global;
-    let (command, start) = match &cli.command {
-        Command::Init(arguments) => return init::run(global, arguments, output),
-        Command::Check(arguments) => return interruptible(check::run(global, arguments, output)).await,
-        Command::Mcp(Mcp::Trust(arguments)) => return trust::run(global, arguments, output),
-        Command::Mcp(Mcp::Serve(arguments)) => return serve::run(global, arguments, output).await,
-        Command::Mcp(command @ Mcp::Describe(arguments)) => (command, Start::For(&arguments.ids)),
-        Command::Mcp(command @ Mcp::Call(arguments)) => {
-            (command, Start::For(std::slice::from_ref(&arguments.id)))
+    match &cli.command {
+        Command::Init(arguments) => init::run(global, arguments, output),
+        Command::Check(arguments) => check::run(global, arguments, output).await,
+        Command::Mcp(Mcp::Trust(arguments)) => trust::run(global, arguments, output),
+        Command::Mcp(Mcp::Serve(arguments)) => serve::run(global, arguments, output).await,
+        Command::Mcp(Mcp::List(arguments)) => {
+            with_host(global, Start::All, output, async |running| Ok(list::run(running, arguments, output)))
+                .await
         }
-        Command::Mcp(command) => (command, Start::All),
-    };
-    let running = interruptible(compose::start(global, start, output)).await?;
-    let exit = interruptible(async {
-        match command {
-            Mcp::List(arguments) => Ok(list::run(&running, arguments, output)),
-            Mcp::Search(arguments) => Ok(search::run(&running, arguments, output)),
-            Mcp::Describe(arguments) => describe::run(&running, arguments, output),
-            Mcp::Call(arguments) => call::run(&running, arguments, output).await,
-            Mcp::Serve(_) | Mcp::Trust(_) => Ok(Exit::Success),
+        Command::Mcp(Mcp::Search(arguments)) => {
+            with_host(global, Start::All, output, async |running| Ok(search::run(running, arguments, output)))
+                .await
         }
-    })
-    .await;
-    running.host.close().await;
-    exit
-}
-
-/// Gives up when interrupted, so that what was started is closed rather than left behind.
-async fn interruptible<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::select! {
-        done = work => done,
-        () = interrupted() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        Command::Mcp(Mcp::Describe(arguments)) => {
+            let start = Start::For(&arguments.ids);
+            with_host(global, start, output, async |running| describe::run(running, arguments, output)).await
+        }
+        Command::Mcp(Mcp::Call(arguments)) => {
+            let start = Start::For(std::slice::from_ref(&arguments.id));
+            with_host(global, start, output, async |running| call::run(running, arguments, output).await)
+                .await
+        }
     }
-}
-
-/// Waits for Ctrl-C, or for the signal with which clients and service managers end a process.
-async fn interrupted() {
-    #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-        return;
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }

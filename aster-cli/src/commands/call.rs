@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use aster_runtime::call::{Completed, Outcome};
+use aster_runtime::call::{Check, Completed, Outcome};
 use aster_runtime::catalogue::Tool;
-use aster_runtime::text::block;
-use aster_runtime::{CallOptions, JsonObject, ToolId, ToolResult};
+use aster_runtime::text::{block, one_line};
+use aster_runtime::{CallOptions, JsonObject, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -30,53 +30,54 @@ struct Called<'a> {
 
 pub(crate) async fn run(running: &Running, arguments: &Call, output: Output) -> Result<Exit, Failure> {
     let input = read_arguments(arguments)?;
-    let tool = resolve(&running.session, &arguments.id)?;
-    check(&tool, &input)?;
     let progress = CallProgress::new(output);
     let options = CallOptions { client: Some(progress.clone()), ..CallOptions::default() };
-    let completed = running.session.execute(tool.id().as_str(), input, options).await;
+    // Straight to the gate, right or wrong: it records every call.
+    let completed = running.session.execute(&arguments.id, input.clone(), options).await;
     progress.finish();
-    conclude(tool.id(), completed, output)
-}
-
-/// Judges the arguments before anyone is asked about them; the gate judges them again.
-fn check(tool: &Tool, input: &JsonObject) -> Result<(), Failure> {
-    let Err(invalid) = tool.check(input) else { return Ok(()) };
-    let lines = invalid.violations.into_iter().map(|violation| {
-        let place = if violation.path.is_empty() { "the arguments" } else { &violation.path };
-        Failure::new(Exit::Usage, block(&format!("{place}: {}", violation.message), 500))
-    });
-    let id = tool.id();
-    Err(Failure::new(
-        Exit::Usage,
-        format!("the arguments do not fit the schema of `{id}`; nothing was called"),
-    )
-    .help(format!("`aster mcp describe {id}` shows it"))
-    .with_problems(lines))
-}
-
-fn conclude(id: &ToolId, completed: Completed, output: Output) -> Result<Exit, Failure> {
-    let Completed { outcome, result, duration } = completed;
-    let text = text(&result);
-    let exit = match outcome {
-        Outcome::Ok => Exit::Success,
-        Outcome::ToolError | Outcome::Panicked => Exit::ToolFailed,
-        Outcome::Denied => Exit::Denied,
-        Outcome::Failed | Outcome::TimedOut => Exit::Unavailable,
-        Outcome::Cancelled => Exit::Interrupted,
+    let exit = match (completed.outcome, completed.denied) {
+        (Outcome::Ok, _) => Exit::Success,
+        (Outcome::ToolError | Outcome::Panicked, _) => Exit::ToolFailed,
+        (Outcome::Failed | Outcome::TimedOut, _) => Exit::Unavailable,
+        (Outcome::Cancelled, _) => Exit::Interrupted,
+        (Outcome::Denied, Some(Check::Scope | Check::Arguments | Check::Request)) => {
+            let tool = resolve(&running.session, &arguments.id)?;
+            return Err(misfit(&tool, &input).unwrap_or_else(|| refused(Exit::Usage, &completed)));
+        }
+        (Outcome::Denied, _) => Exit::Denied,
     };
     // What a tool answered is a result, for programs even where it is an error; a refusal is none.
-    if outcome == Outcome::Ok || (outcome == Outcome::ToolError && output.is_json()) {
+    if completed.outcome == Outcome::Ok || (completed.outcome == Outcome::ToolError && output.is_json()) {
         output.report(&Called {
-            id: id.as_str(),
-            outcome,
-            duration_ms: duration.as_millis(),
-            result: result.as_object(),
-            text,
+            id: &arguments.id,
+            outcome: completed.outcome,
+            duration_ms: completed.duration.as_millis(),
+            result: completed.result.as_object(),
+            text: text(&completed.result),
         });
         return Ok(exit);
     }
-    Err(Failure::new(exit, text))
+    Err(refused(exit, &completed))
+}
+
+fn refused(exit: Exit, completed: &Completed) -> Failure {
+    Failure::new(exit, text(&completed.result))
+}
+
+/// Where the arguments do not fit, for people: the text for models has the whole schema in it.
+fn misfit(tool: &Tool, input: &JsonObject) -> Option<Failure> {
+    let invalid = tool.check(input).err()?;
+    let lines = invalid.violations.into_iter().map(|violation| {
+        let place = if violation.path.is_empty() { "the arguments" } else { &violation.path };
+        Failure::new(Exit::Usage, one_line(&format!("{place}: {}", violation.message), 500))
+    });
+    let id = tool.id();
+    let message = format!("the arguments do not fit the schema of `{id}`; nothing was called");
+    Some(
+        Failure::new(Exit::Usage, message)
+            .help(format!("`aster mcp describe {id}` shows it"))
+            .with_problems(lines),
+    )
 }
 
 fn text(result: &ToolResult) -> String {

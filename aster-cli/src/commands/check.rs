@@ -98,23 +98,23 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
 
 async fn check_servers(global: &Global, checked: &mut Checked, output: Output) -> Result<Exit, Failure> {
     // The warnings of the configuration stand in the report.
-    let running = compose::start(global, Start::All, output.without_notes()).await?;
-    let catalogue = running.host.catalogue();
-    checked.problems.extend(catalogue.problems().iter().map(catalogue_finding));
-    let mut down = false;
-    for server in catalogue.servers() {
-        if let Health::Down(_) | Health::Starting = server.health {
-            down = true;
-            let message = one_line(&server.health.to_string(), 500);
-            checked.problems.push(Finding {
-                place: format!("server {}", server.name),
-                message,
-                help: String::new(),
-            });
-        }
-    }
-    running.host.close().await;
-    Ok(if down { Exit::Unavailable } else { Exit::Success })
+    let output = output.without_notes();
+    compose::with_host(global, Start::All, output, async |running| {
+        let catalogue = running.host.catalogue();
+        checked.problems.extend(catalogue.problems().iter().map(catalogue_finding));
+        let down = catalogue
+            .servers()
+            .iter()
+            .filter(|server| matches!(server.health, Health::Down(_) | Health::Starting));
+        let before = checked.problems.len();
+        checked.problems.extend(down.map(|server| Finding {
+            place: format!("server {}", server.name),
+            message: one_line(&server.health.to_string(), 500),
+            help: String::new(),
+        }));
+        Ok(if checked.problems.len() > before { Exit::Unavailable } else { Exit::Success })
+    })
+    .await
 }
 
 fn catalogue_finding(problem: &aster_runtime::catalogue::Problem) -> Finding {
