@@ -22,5 +22,5 @@ pub use session::{Profile, Session};
 pub use spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
 pub use tool::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Invocation, Json, JsonObject, LogLevel, McpServer,
-    Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolResult,
+    Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };

@@ -74,7 +74,8 @@ pub(super) fn tool_enum<'a>(
     let name = located(name, at);
     let variants = variants.map(|(ident, conditions, about)| {
         let variant = located(&format_ident!("{}", camel(&ident.unraw().to_string())), ident);
-        quote!(#(#conditions)* #[doc = #about] #variant)
+        let about = about.map(|about| quote!(#[doc = #about]));
+        quote!(#(#conditions)* #about #variant)
     });
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]

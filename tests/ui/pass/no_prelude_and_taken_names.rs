@@ -1,0 +1,63 @@
+//! Nothing is in scope but what the user put there, and that has the names of the prelude.
+#![no_implicit_prelude]
+#![deny(warnings)]
+
+pub struct Option;
+pub struct Result;
+pub struct Vec;
+pub struct Box;
+#[allow(non_snake_case, reason = "the point of the test")]
+pub mod Some {}
+#[allow(non_snake_case, reason = "the point of the test")]
+pub fn Ok() {}
+#[allow(non_snake_case, reason = "the point of the test")]
+pub fn None() {}
+pub trait Clone {}
+pub trait Into {}
+pub const CALL: u8 = 0;
+#[allow(non_upper_case_globals, reason = "the point of the test")]
+pub const call: u8 = 0;
+#[allow(non_upper_case_globals, reason = "the point of the test")]
+pub const state: u8 = 0;
+#[allow(non_upper_case_globals, reason = "the point of the test")]
+pub const argument_0: u8 = 0;
+
+::aster_runtime::groups! { pub RESEARCH }
+
+/// Adds two whole numbers.
+#[::aster_runtime::mcp_tool(tier = Standard, group = RESEARCH)]
+pub fn add(a: i64, #[arg(default = 1, range(..=5))] b: i64) -> i64 {
+    a + b
+}
+
+pub struct Web;
+
+#[::aster_runtime::mcp_server]
+impl Web {
+    /// Fetches a page.
+    #[::aster_runtime::mcp_tool(tier = Elevated, timeout = "2m")]
+    pub async fn fetch(
+        &self,
+        ctx: &::aster_runtime::ToolContext,
+        page: ::std::string::String,
+    ) -> ::std::result::Result<::std::string::String, ::std::io::Error> {
+        let _ = ctx;
+        ::std::result::Result::Ok(page)
+    }
+}
+
+#[::aster_runtime::mcp_server]
+pub mod clock {
+    /// Tells the time.
+    #[::aster_runtime::mcp_tool(tier = Standard)]
+    pub fn now() {}
+}
+
+pub const CATALOGUE: ::aster_runtime::NativeCatalogue =
+    ::aster_runtime::catalogue![add::TOOL, Web::SERVER, clock::SERVER,];
+pub const EMPTY: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalogue![];
+
+fn main() {
+    ::std::assert_eq!(CATALOGUE.entries.len(), 3);
+    ::std::assert_eq!(EMPTY.entries.len(), 0);
+}
