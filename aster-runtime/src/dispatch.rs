@@ -1,12 +1,18 @@
 //! The last step of an admitted call: into a native function, or to the upstream of an external server.
 
+use std::collections::HashMap;
+use std::future::ready;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::catalogue::{ExternalSettings, Listing};
-use crate::tool::{JsonObject, ToolContext, ToolResult};
+use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
+use crate::gate::Admitted;
+use crate::spec::ToolSpec;
+use crate::tool::{Invocation, JsonObject, ServerState, ToolContext, ToolResult};
 
 /// The connection to one external server. The upstream edge implements it; a host may bring its own.
 pub trait Upstream: Send + Sync + 'static {
@@ -29,6 +35,51 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// Ends the connection and whatever the upstream started for it.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// An external server that is not started, and why: switched off, without consent, or not startable as configured.
+#[derive(Debug)]
+pub struct IdleUpstream {
+    name: String,
+    settings: ExternalSettings,
+    listing: watch::Sender<Arc<Listing>>,
+}
+
+impl IdleUpstream {
+    /// A server of this name in this state, which stays.
+    #[must_use]
+    pub fn new(name: impl Into<String>, settings: ExternalSettings, health: Health) -> Arc<Self> {
+        let listing = watch::Sender::new(Arc::new(Listing::without_tools(health)));
+        Arc::new(Self { name: name.into(), settings, listing })
+    }
+}
+
+impl Upstream for IdleUpstream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn settings(&self) -> ExternalSettings {
+        self.settings.clone()
+    }
+
+    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
+        self.listing.subscribe()
+    }
+
+    fn call(
+        &self,
+        _: &str,
+        _: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let reason = self.listing.borrow().health.to_string();
+        Box::pin(ready(Err(DispatchError::Unavailable { server: self.name.clone(), reason })))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
 }
 
 /// Why an admitted call has no result.
@@ -63,4 +114,60 @@ pub enum DispatchError {
     /// The function panicked.
     #[error("the tool panicked; the server goes on")]
     Panicked,
+}
+
+/// Where calls go: the state of the native servers, and the upstreams of the others.
+#[derive(Default)]
+pub(crate) struct Routes {
+    pub(crate) natives: HashMap<String, ServerState>,
+    pub(crate) upstreams: HashMap<String, Arc<dyn Upstream>>,
+    /// How long a native call may take that does not say so itself.
+    pub(crate) timeout: Duration,
+}
+
+/// Sends an admitted call to where its tool runs.
+pub(crate) async fn dispatch(
+    routes: &Routes,
+    admitted: Admitted,
+    context: ToolContext,
+) -> Result<ToolResult, DispatchError> {
+    let call = admitted.into_call();
+    let server = call.tool.id().server();
+    let unavailable = || DispatchError::Unavailable {
+        server: server.to_owned(),
+        reason: "it is not running; `aster mcp list` shows why".to_owned(),
+    };
+    match call.tool.origin() {
+        Origin::Native(spec) => {
+            let state = routes.natives.get(server).cloned().ok_or_else(unavailable)?;
+            let limit = call.tool.timeout().unwrap_or(routes.timeout);
+            native(spec, Invocation { state, context, arguments: call.arguments }, limit).await
+        }
+        Origin::External => {
+            let upstream = routes.upstreams.get(server).ok_or_else(unavailable)?;
+            upstream.call(call.tool.id().tool(), call.arguments, context).await
+        }
+    }
+}
+
+/// Runs a native function on a task of its own, so that a panic in it is this call's error and no more.
+async fn native(
+    spec: &'static ToolSpec,
+    mut invocation: Invocation,
+    limit: Duration,
+) -> Result<ToolResult, DispatchError> {
+    invocation.context = invocation.context.with_deadline(Instant::now() + limit);
+    let cancellation = invocation.context.cancellation().clone();
+    // Aborted where the caller gives up. A plain `fn` cannot be aborted: its thread is left to finish alone.
+    let task = AbortOnDropHandle::new(tokio::spawn((spec.call)(invocation)));
+    match tokio::time::timeout(limit, task).await {
+        Ok(Ok(Ok(result))) => Ok(result),
+        Ok(Ok(Err(error))) => Ok(error.into()),
+        Ok(Err(join)) if join.is_panic() => Err(DispatchError::Panicked),
+        Ok(Err(_)) => Err(DispatchError::Cancelled),
+        Err(_) => {
+            cancellation.cancel();
+            Err(DispatchError::TimedOut { seconds: limit.as_secs() })
+        }
+    }
 }

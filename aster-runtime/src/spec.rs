@@ -247,6 +247,16 @@ impl Entry {
         }
     }
 
+    /// Whether both are the same declaration. Constants have no address to compare: each use may be a copy.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let key = |entry: &Self| match entry {
+            Self::Server(server) => (server.name, "", server.location),
+            Self::Tool(tool) => (tool.server, tool.name, tool.location),
+        };
+        key(self) == key(other)
+    }
+
     /// The tools it brings.
     #[must_use]
     pub const fn tools(&self) -> &'static [ToolSpec] {

@@ -26,7 +26,7 @@ pub fn is_unsafe(c: char) -> bool {
 /// ```
 #[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
-    let mut line = String::with_capacity(text.len().min(max * 4));
+    let mut line = String::with_capacity(text.len().min(max.saturating_mul(4)));
     let mut length = 0;
     let mut gap = false;
     for c in text.chars() {
@@ -55,7 +55,7 @@ pub fn one_line(text: &str, max: usize) -> String {
 /// Several lines of at most `max` characters in all: unsafe characters dropped, but line feeds and tabs kept.
 #[must_use]
 pub fn block(text: &str, max: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(max * 4));
+    let mut out = String::with_capacity(text.len().min(max.saturating_mul(4)));
     for (length, c) in text.chars().filter(|&c| c == '\n' || c == '\t' || !is_unsafe(c)).enumerate() {
         if length == max {
             cut(&mut out, length, max);
@@ -104,10 +104,35 @@ fn abbreviated(before: &str, last: char) -> bool {
         && (word.contains('.') || word.chars().count() == 1 || matches!(word, "etc" | "vs" | "no" | "approx"))
 }
 
+/// A JSON value as text, with every unsafe character escaped: the same value, but nothing in it hides.
+#[must_use]
+pub fn visible_json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.contains(is_unsafe) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            // In the output of a JSON writer such characters stand in strings only, where an escape means the same.
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn no_cap_is_a_cap_too() {
+        assert_eq!(block("a\u{1b}b", usize::MAX), "ab");
+        assert_eq!(one_line("a\nb", usize::MAX), "a b");
+    }
 
     #[test]
     fn sentences() {
@@ -118,6 +143,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn visible_json_is_the_same_value(text in any::<String>()) {
+            let value = serde_json::json!({ text.clone(): text });
+            let shown = visible_json(&value);
+            prop_assert!(!shown.contains(is_unsafe));
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+
         #[test]
         fn one_line_is_one_safe_capped_line(text in any::<String>(), max in 0_usize..80) {
             let line = one_line(&text, max);

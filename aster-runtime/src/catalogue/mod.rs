@@ -1,7 +1,278 @@
-//! The catalogue.
+//! The catalogue: the immutable, sorted, validated set of all tools that are known now.
+//!
+//! It is made of parts, one per server. A part is checked once, when its server lists its tools; a change of one
+//! server makes one new part and a new catalogue that shares the others. Nothing edits a catalogue.
 
+mod build;
 mod external;
 mod native;
+mod problem;
+pub(crate) mod schema;
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use jsonschema::Validator;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub use build::{MAX_EXTERNAL_TOOL_BYTES, MAX_TOOL_BYTES, Part, external_part, native_parts};
 pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
 pub use native::NativeCatalogue;
+pub use problem::{CatalogueError, Problem, Reason};
+pub use schema::{Violation, signature};
+
+use crate::id::ToolId;
+use crate::spec::{Tier, ToolSpec};
+use crate::text;
+use crate::tool::JsonObject;
+
+/// Where a tool's code runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin {
+    /// In this process.
+    Native(&'static ToolSpec),
+    /// On an MCP server.
+    External,
+}
+
+/// One tool of the catalogue.
+pub struct Tool {
+    pub(crate) id: ToolId,
+    pub(crate) origin: Origin,
+    pub(crate) tier: Tier,
+    pub(crate) group: Arc<str>,
+    pub(crate) summary: String,
+    pub(crate) hot: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) definition: Value,
+    pub(crate) validator: OnceLock<Option<Validator>>,
+}
+
+impl Tool {
+    /// The id.
+    #[must_use]
+    pub fn id(&self) -> &ToolId {
+        &self.id
+    }
+
+    /// Where its code runs.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// How far its effects reach.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// The group it is given out with.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// The description as one safe line of at most 500 characters.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Whether a manifest lists it first.
+    #[must_use]
+    pub fn is_hot(&self) -> bool {
+        self.hot
+    }
+
+    /// How long a call may take, where the tool says so itself.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The whole definition (MCP `Tool`) as the server sent it, unknown fields and all; what the protocol leaves
+    /// unsaid about the input schema is filled in.
+    #[must_use]
+    pub fn definition(&self) -> &Value {
+        &self.definition
+    }
+
+    /// The description as the server sent it: data from a stranger where the tool is external.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        self.definition.get("description").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The input schema: an object.
+    #[must_use]
+    pub fn input_schema(&self) -> &Value {
+        &self.definition["inputSchema"]
+    }
+
+    /// The tool in a line: `search(query: string, limit?: integer)`.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        signature(self.id.tool(), self.input_schema())
+    }
+
+    /// Checks arguments against the input schema. A schema that refers to something outside itself is its server's
+    /// alone to judge.
+    ///
+    /// # Errors
+    ///
+    /// Everything that does not fit, with the schema.
+    pub fn check(&self, arguments: &JsonObject) -> Result<(), InvalidArguments> {
+        let Some(validator) = self.validator.get_or_init(|| schema::validator(self.input_schema())) else {
+            return Ok(());
+        };
+        let violations = schema::violations(validator, arguments);
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let schema = text::visible_json(self.input_schema());
+        Err(InvalidArguments { id: self.id.clone(), violations, schema })
+    }
+}
+
+/// Arguments that do not fit a tool's schema. The text is for the model: with it the next call succeeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidArguments {
+    /// The tool.
+    pub id: ToolId,
+    /// Everything that does not fit.
+    pub violations: Vec<Violation>,
+    /// The tool's input schema as JSON text.
+    pub schema: String,
+}
+
+impl fmt::Display for InvalidArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the arguments do not fit the schema of `{}`:", self.id)?;
+        for violation in &self.violations {
+            let path = if violation.path.is_empty() { "the arguments" } else { &violation.path };
+            write!(f, "\n- {path}: {}", violation.message)?;
+        }
+        write!(f, "\nNothing was called. The input schema of `{}`: {}", self.id, self.schema)
+    }
+}
+
+impl std::error::Error for InvalidArguments {}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("id", &self.id).field("tier", &self.tier).finish_non_exhaustive()
+    }
+}
+
+/// One server of the catalogue.
+#[derive(Debug, Clone, Serialize)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// The name it shows to people, as one safe line.
+    pub title: Option<String>,
+    /// What it is for, as one safe line of at most 200 characters.
+    pub description: Option<String>,
+    /// Whether it runs in this process.
+    pub native: bool,
+    /// How it is doing.
+    #[serde(flatten)]
+    pub health: Health,
+    /// The group of its tools that have none of their own.
+    pub group: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// The protocol revision it speaks.
+    pub protocol: Option<String>,
+    /// How many of its tools are in the catalogue.
+    pub tools: usize,
+}
+
+/// The immutable, sorted set of all tools known now. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    tools: Arc<[Arc<Tool>]>,
+    servers: Arc<[Server]>,
+    problems: Arc<[Problem]>,
+}
+
+impl Catalogue {
+    /// Merges parts, one per server. Of two with the same name the first stays; the other is left out with a problem.
+    #[must_use]
+    pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Self {
+        let mut servers: Vec<Server> = Vec::new();
+        let mut tools: Vec<Arc<Tool>> = Vec::new();
+        let mut problems: Vec<Problem> = Vec::new();
+        for part in parts {
+            if servers.iter().any(|server| server.name == part.server.name) {
+                problems.push(Problem {
+                    server: part.server.name.clone(),
+                    tool: None,
+                    reason: Reason::DuplicateServer { first: None, second: None },
+                });
+                continue;
+            }
+            servers.push(part.server.clone());
+            tools.extend(part.tools.iter().cloned());
+            problems.extend(part.problems.iter().cloned());
+        }
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        tools.sort_by(|a, b| a.id.cmp(&b.id));
+        problems.sort_by(|a, b| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)));
+        Self { tools: tools.into(), servers: servers.into(), problems: problems.into() }
+    }
+
+    /// All tools, by server and name.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<Tool>] {
+        &self.tools
+    }
+
+    /// All servers, by name, those that are down included.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// What was left out, and why.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The tool with this id.
+    #[must_use]
+    pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
+        self.tools.binary_search_by(|tool| tool.id.cmp(id)).ok().map(|at| &self.tools[at])
+    }
+
+    /// What all definitions together cost in a model's context, in estimated tokens: what progressive disclosure
+    /// saves.
+    #[must_use]
+    pub fn schema_tokens(&self) -> usize {
+        schema_tokens(&self.tools)
+    }
+
+    /// Whether both are the very same catalogue.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tools, &other.tools) && Arc::ptr_eq(&self.servers, &other.servers)
+    }
+}
+
+/// What the definitions of these tools together cost in a model's context.
+pub(crate) fn schema_tokens(tools: &[Arc<Tool>]) -> usize {
+    tools.iter().map(|tool| crate::inject::estimate_tokens(&function_form(tool).to_string())).sum()
+}
+
+/// A tool as a function of the model's own, the way it is offered without progressive disclosure.
+fn function_form(tool: &Tool) -> Value {
+    json!({"type": "function", "function": {
+        "name": format!("{}__{}", tool.id.server(), tool.id.tool()),
+        "description": tool.description(),
+        "parameters": tool.input_schema(),
+    }})
+}

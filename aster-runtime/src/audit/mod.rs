@@ -1,0 +1,255 @@
+//! The audit: for every call one id, an intent before it is dispatched, and exactly one outcome, whatever happens.
+//!
+//! A [`Trail`] follows one call. It writes the outcome when the call completes, or, where the caller drops the call,
+//! when it is itself dropped: no path leads around it.
+
+mod jsonl;
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use jsonl::JsonLines;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::call::{Check, Completed, Denied, Outcome};
+use crate::catalogue::Tool;
+use crate::gate::Admitted;
+use crate::gate::secrets::Redactor;
+use crate::session::Session;
+use crate::spec::Tier;
+use crate::text;
+use crate::tool::{JsonObject, ToolResult};
+
+/// How much of a name that a caller made up is recorded, in characters.
+const NAME: usize = 300;
+
+/// Whether a record says what is about to happen or what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The call was admitted and is about to be dispatched.
+    Intent,
+    /// The call is over.
+    Outcome,
+}
+
+/// One line of the audit. Of a Standard call it has no arguments and no result; secrets are replaced in all of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Record {
+    /// When, as RFC 3339 in UTC.
+    pub time: String,
+    /// Intent or outcome.
+    pub stage: Stage,
+    /// The call's id, the same in both records.
+    pub call_id: String,
+    /// The session.
+    pub session: String,
+    /// The agent.
+    pub agent: String,
+    /// The project, where the host named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The client, where the host named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The id as the caller wrote it, made safe to show.
+    pub requested: String,
+    /// The id of the tool, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Its tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
+    /// Its group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// By what the call was admitted, or which check refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// BLAKE3 of the arguments as JSON, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments_digest: Option<String>,
+    /// The arguments, of an Elevated or Restricted call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// What came of it; of an outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// What the caller was told, of an Elevated or Restricted call that ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why the call failed or was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The size of the result as JSON; of an outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    /// How long the call took, the gate included; of an outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// What the gate decided, and by what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Admitted by this.
+    Admitted(String),
+    /// Refused by this check.
+    Denied(Check),
+}
+
+/// Where records go. A sink writes a record whole or fails.
+pub trait AuditSink: Send + Sync {
+    /// Writes one record.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written; an Elevated or Restricted call is then denied.
+    fn write(&self, record: &Record) -> io::Result<()>;
+}
+
+/// Writes records as events of `tracing`, target `aster::audit`: what a host gets that configures no sink.
+#[derive(Debug, Default)]
+pub struct Traced;
+
+impl AuditSink for Traced {
+    fn write(&self, record: &Record) -> io::Result<()> {
+        let line = serde_json::to_string(record)?;
+        tracing::info!(target: "aster::audit", "{line}");
+        Ok(())
+    }
+}
+
+/// Follows one call from its first check to its outcome.
+pub(crate) struct Trail {
+    sink: Arc<dyn AuditSink>,
+    redactor: Redactor,
+    record: Record,
+    started: Instant,
+    complete: bool,
+}
+
+impl Trail {
+    pub(crate) fn start(
+        sink: Arc<dyn AuditSink>,
+        redactor: Redactor,
+        session: &Session,
+        call_id: &str,
+        requested: &str,
+    ) -> Self {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let record = Record {
+            time: String::new(),
+            stage: Stage::Outcome,
+            call_id: call_id.to_owned(),
+            session: session.id().to_owned(),
+            agent: session.agent().to_owned(),
+            project: owned(session.project()),
+            client: owned(session.client()),
+            requested: redactor.redact(&text::one_line(requested, NAME)).into_owned(),
+            tool: None,
+            tier: None,
+            group: None,
+            decision: None,
+            arguments_digest: None,
+            arguments: None,
+            outcome: None,
+            result: None,
+            error: None,
+            bytes: None,
+            duration_ms: None,
+        };
+        Self { sink, redactor, record, started: Instant::now(), complete: false }
+    }
+
+    /// The tool has been found.
+    pub(crate) fn resolved(&mut self, tool: &Tool) {
+        self.record.tool = Some(tool.id().to_string());
+        self.record.tier = Some(tool.tier());
+        self.record.group = Some(tool.group().to_owned());
+    }
+
+    /// The arguments are known; after the gate, those that it admitted.
+    pub(crate) fn arguments(&mut self, arguments: &JsonObject) {
+        let value = Value::Object(arguments.clone());
+        self.record.arguments_digest = Some(blake3::hash(value.to_string().as_bytes()).to_hex().to_string());
+        self.record.arguments = self.in_full().then(|| self.redactor.redact_value(&value));
+    }
+
+    /// The gate has admitted the call, which is about to be dispatched.
+    pub(crate) fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
+        self.arguments(&admitted.call().arguments);
+        self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
+        let intent = Record { time: now(), stage: Stage::Intent, ..self.record.clone() };
+        match self.sink.write(&intent) {
+            Ok(()) => Ok(()),
+            Err(error) if self.in_full() => {
+                tracing::error!(%error, "the audit cannot be written; the call is denied");
+                Err(Denied::new(
+                    Check::Audit,
+                    "the record of the call cannot be written, and without it nothing beyond Standard is called; the \
+                     user has to mend the audit's file or disk",
+                ))
+            }
+            Err(error) => {
+                tracing::error!(%error, "the audit cannot be written");
+                Ok(())
+            }
+        }
+    }
+
+    /// The call is over; writes its outcome.
+    pub(crate) fn complete(
+        mut self,
+        outcome: Outcome,
+        denied: Option<&Denied>,
+        error: Option<String>,
+        result: ToolResult,
+    ) -> Completed {
+        let denied_by = denied.map(|denied| denied.check);
+        let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
+        if let Some(denied) = denied {
+            self.record.decision = Some(Decision::Denied(denied.check));
+        }
+        self.record.error = error.map(|error| self.redactor.redact(&error).into_owned());
+        let value = completed.result.clone().into_value();
+        self.record.bytes = Some(value.to_string().len());
+        if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
+            self.record.result = Some(self.redactor.redact_value(&value));
+        }
+        self.write_outcome(outcome, completed.duration);
+        completed
+    }
+
+    /// Whether the tier asks for arguments and result.
+    fn in_full(&self) -> bool {
+        self.record.tier.is_some_and(|tier| tier >= Tier::Elevated)
+    }
+
+    fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {
+        self.complete = true;
+        self.record.time = now();
+        self.record.outcome = Some(outcome);
+        self.record.duration_ms = Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+        if let Err(error) = self.sink.write(&self.record) {
+            tracing::error!(%error, call_id = %self.record.call_id, "the outcome of a call cannot be written");
+        }
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        if !self.complete {
+            self.record.error = Some("the caller dropped the call".to_owned());
+            self.write_outcome(Outcome::Cancelled, self.started.elapsed());
+        }
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}

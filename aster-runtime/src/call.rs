@@ -1,0 +1,98 @@
+//! The way of one call, as the types it passes through: [`Proposed`] by a caller, admitted by the gate (see
+//! [`crate::gate::Admitted`]), [`Completed`] by dispatch or by a refusal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::catalogue::Tool;
+use crate::session::Session;
+use crate::tool::{JsonObject, ToolResult};
+
+/// A call that a session wants to make: resolved and decoded, nothing else.
+#[derive(Debug, Clone)]
+pub struct Proposed {
+    /// The call's id, a UUID of version 7, the same in every record of it.
+    pub call_id: Arc<str>,
+    /// Who calls.
+    pub session: Arc<Session>,
+    /// What is called.
+    pub tool: Arc<Tool>,
+    /// With what.
+    pub arguments: JsonObject,
+}
+
+/// Which check refused a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Check {
+    /// The session does not know such a tool.
+    Scope,
+    /// The request could not be read.
+    Request,
+    /// The arguments do not fit the schema.
+    Arguments,
+    /// The session has not looked at the schema.
+    Describe,
+    /// A hook.
+    Hook,
+    /// A URL leads where calls may not go.
+    Egress,
+    /// A human, or the lack of one.
+    Approval,
+    /// The record of the call could not be written.
+    Audit,
+}
+
+/// A refusal: which check, and a text for the model that says why and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Denied {
+    /// Which check.
+    pub check: Check,
+    /// Why, for the model.
+    pub message: String,
+}
+
+impl Denied {
+    /// A refusal by this check.
+    #[must_use]
+    pub fn new(check: Check, message: impl Into<String>) -> Self {
+        Self { check, message: message.into() }
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The tool answered.
+    Ok,
+    /// The tool answered that it failed.
+    ToolError,
+    /// The gate refused; nothing was called.
+    Denied,
+    /// The server could not be reached, broke off, or refused the call.
+    Failed,
+    /// The deadline passed.
+    TimedOut,
+    /// The caller gave up.
+    Cancelled,
+    /// The function panicked.
+    Panicked,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone)]
+pub struct Completed {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The check that refused it, where one did.
+    pub denied: Option<Check>,
+    /// What the caller is told.
+    pub result: ToolResult,
+    /// How long it took, the gate included.
+    pub duration: Duration,
+}

@@ -1,0 +1,331 @@
+//! From what was declared or listed to a checked part of the catalogue.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
+use super::problem::{CatalogueError, Problem, Reason};
+use super::{Origin, Server, Tool, schema};
+use crate::id::{self, ToolId};
+use crate::spec::{Annotations, Entry, ServerSpec, Tier, ToolSpec};
+use crate::text;
+
+/// The largest definition of one external tool, in bytes of JSON. The largest real one seen has 82 000.
+pub const MAX_TOOL_BYTES: usize = 256 * 1024;
+
+/// The most that the definitions of one external server may have together, in bytes of JSON.
+pub const MAX_EXTERNAL_TOOL_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a summary may be, in characters.
+const SUMMARY: usize = 500;
+
+/// How long a server's own line may be, in characters.
+const SERVER_LINE: usize = 200;
+
+/// One server's share of a catalogue.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The server.
+    pub server: Server,
+    /// Its tools that can be used.
+    pub tools: Vec<Arc<Tool>>,
+    /// Why the others cannot.
+    pub problems: Vec<Problem>,
+}
+
+/// The parts of the native servers, ready.
+///
+/// Two servers of one name, a server and a free function under one name, and two tools of one id are problems; the
+/// macros and `catalogue!` see most of them earlier.
+///
+/// # Errors
+///
+/// Every problem at once.
+pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut firsts: Vec<&Entry> = Vec::new();
+    let mut problems = Vec::new();
+    for entry in entries {
+        let name = entry.server();
+        if let Some(at) = firsts.iter().position(|first| first.server() == name) {
+            let both_free = matches!((firsts[at], entry), (Entry::Tool(_), Entry::Tool(_)));
+            if both_free {
+                add_native_tools(&mut parts[at], entry.tools(), &mut problems);
+            } else {
+                problems.push(Problem {
+                    server: name.to_owned(),
+                    tool: None,
+                    reason: Reason::DuplicateServer {
+                        first: Some(firsts[at].location().to_string()),
+                        second: Some(entry.location().to_string()),
+                    },
+                });
+            }
+            continue;
+        }
+        if let Err(error) = id::check_native_name(name) {
+            problems.push(Problem { server: name.to_owned(), tool: None, reason: Reason::Name(error) });
+        }
+        let mut part = Part { server: native_server(entry), tools: Vec::new(), problems: Vec::new() };
+        add_native_tools(&mut part, entry.tools(), &mut problems);
+        parts.push(part);
+        firsts.push(entry);
+    }
+    CatalogueError::check(problems)?;
+    Ok(parts)
+}
+
+fn native_server(entry: &Entry) -> Server {
+    let spec: Option<&ServerSpec> = match entry {
+        Entry::Server(spec) => Some(spec),
+        Entry::Tool(_) => None,
+    };
+    let name = entry.server();
+    Server {
+        name: name.to_owned(),
+        title: spec.and_then(|spec| spec.title).map(str::to_owned),
+        description: spec
+            .map(|spec| text::one_line(spec.description, SERVER_LINE))
+            .filter(|line| !line.is_empty()),
+        native: true,
+        health: Health::Ready,
+        group: spec.and_then(|spec| spec.group).map_or(name, |group| group.name()).to_owned(),
+        version: None,
+        protocol: None,
+        tools: 0,
+    }
+}
+
+fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut Vec<Problem>) {
+    for spec in specs {
+        let mut problem = |reason| {
+            problems.push(Problem {
+                server: spec.server.to_owned(),
+                tool: Some(spec.name.to_owned()),
+                reason,
+            });
+        };
+        if let Err(error) = id::check_native_name(spec.name) {
+            problem(Reason::Name(error));
+            continue;
+        }
+        let duplicate = part.tools.iter().find_map(|tool| match tool.origin {
+            Origin::Native(first) if first.name == spec.name => Some(first),
+            _ => None,
+        });
+        if let Some(first) = duplicate {
+            problem(Reason::DuplicateTool {
+                first: Some(first.location.to_string()),
+                second: Some(spec.location.to_string()),
+            });
+            continue;
+        }
+        let schema = match schema::normalise(Some(&(spec.input_schema)())) {
+            Ok(schema) => schema,
+            Err(reason) => {
+                problem(reason);
+                continue;
+            }
+        };
+        let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
+        part.tools.push(Arc::new(Tool {
+            id: ToolId::new(spec.server, spec.name),
+            origin: Origin::Native(spec),
+            tier: spec.tier,
+            group: group.into(),
+            summary: text::one_line(spec.description, SUMMARY),
+            hot: spec.hot,
+            timeout: spec.timeout,
+            definition: native_definition(spec, schema),
+            validator: OnceLock::new(),
+        }));
+        part.server.tools += 1;
+    }
+}
+
+/// The MCP `Tool` of a native tool, in the specification's order of fields.
+fn native_definition(spec: &ToolSpec, schema: Value) -> Value {
+    let mut definition = Map::new();
+    definition.insert("name".to_owned(), json!(spec.name));
+    if let Some(title) = spec.title {
+        definition.insert("title".to_owned(), json!(title));
+    }
+    definition.insert("description".to_owned(), json!(spec.description));
+    definition.insert("inputSchema".to_owned(), schema);
+    if let Some(output) = (spec.output_schema)() {
+        definition.insert("outputSchema".to_owned(), output);
+    }
+    let annotations = annotation_object(spec.annotations);
+    if !annotations.is_empty() {
+        definition.insert("annotations".to_owned(), Value::Object(annotations));
+    }
+    Value::Object(definition)
+}
+
+fn annotation_object(annotations: Annotations) -> Map<String, Value> {
+    [
+        ("readOnlyHint", annotations.read_only),
+        ("destructiveHint", annotations.destructive),
+        ("idempotentHint", annotations.idempotent),
+        ("openWorldHint", annotations.open_world),
+    ]
+    .into_iter()
+    .filter_map(|(name, hint)| Some((name.to_owned(), json!(hint?))))
+    .collect()
+}
+
+/// The part of an external server. A tool that cannot be used is left out with its reason; it never costs the others.
+#[must_use]
+pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing) -> Part {
+    let mut tools = Vec::new();
+    let mut problems = Vec::new();
+    let mut seen = HashSet::new();
+    let mut bytes = 0;
+    for (at, definition) in listing.tools.iter().enumerate() {
+        match external_tool(name, settings, definition, &mut seen, &mut bytes) {
+            Ok(tool) => tools.push(Arc::new(tool)),
+            Err(reason) => {
+                let tool = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+                let tool = tool.map_or_else(|| format!("#{}", at + 1), str::to_owned);
+                problems.push(Problem { server: name.to_owned(), tool: Some(tool), reason });
+            }
+        }
+    }
+    let line = |text: &Option<String>, max| {
+        text.as_deref().map(|text| text::one_line(text, max)).filter(|line| !line.is_empty())
+    };
+    let server = Server {
+        name: name.to_owned(),
+        title: line(&listing.title, 100),
+        description: line(&listing.instructions, SERVER_LINE),
+        native: false,
+        health: listing.health.clone(),
+        group: name.to_owned(),
+        version: line(&listing.version, 40),
+        protocol: line(&listing.protocol, 20),
+        tools: tools.len(),
+    };
+    Part { server, tools, problems }
+}
+
+fn external_tool(
+    server: &str,
+    settings: &ExternalSettings,
+    definition: &Value,
+    seen: &mut HashSet<String>,
+    total: &mut usize,
+) -> Result<Tool, Reason> {
+    let Value::Object(fields) = definition else {
+        return Err(Reason::NotAnObject(schema::kind(definition)));
+    };
+    let name = match fields.get("name") {
+        Some(Value::String(name)) if !name.is_empty() => name.as_str(),
+        _ => return Err(Reason::Missing("name")),
+    };
+    id::check_external_name(name).map_err(Reason::Name)?;
+    let bytes = definition.to_string().len();
+    if bytes > MAX_TOOL_BYTES {
+        return Err(Reason::TooLarge { bytes, limit: MAX_TOOL_BYTES });
+    }
+    if *total + bytes > MAX_EXTERNAL_TOOL_BYTES {
+        return Err(Reason::TooLarge { bytes: *total + bytes, limit: MAX_EXTERNAL_TOOL_BYTES });
+    }
+    let input_schema = schema::normalise(fields.get("inputSchema"))?;
+    if !seen.insert(name.to_owned()) {
+        return Err(Reason::DuplicateTool { first: None, second: None });
+    }
+    *total += bytes;
+    let description = fields.get("description").and_then(Value::as_str).unwrap_or_default();
+    let mut summary = text::one_line(description, SUMMARY);
+    if summary.is_empty() {
+        summary = text::one_line(name, SUMMARY);
+    }
+    let mut fields = fields.clone();
+    fields.insert("inputSchema".to_owned(), input_schema);
+    Ok(Tool {
+        id: ToolId::new(server, name),
+        origin: Origin::External,
+        tier: external_tier(name, settings, definition),
+        group: server.into(),
+        summary,
+        hot: false,
+        timeout: None,
+        definition: Value::Object(fields),
+        validator: OnceLock::new(),
+    })
+}
+
+/// The tier that the configuration gives, else Elevated; the server's own annotations are claims by a stranger and
+/// tighten at most, unless the user trusts them.
+fn external_tier(name: &str, settings: &ExternalSettings, definition: &Value) -> Tier {
+    let configured =
+        settings.tiers.iter().filter(|(glob, _)| glob.is_match(name)).map(|(_, tier)| *tier).max();
+    let configured = configured.or(settings.tier);
+    let hint = |key| definition.pointer(key).and_then(Value::as_bool) == Some(true);
+    let destructive = hint("/annotations/destructiveHint");
+    match settings.annotations {
+        AnnotationTrust::Ignore => configured.unwrap_or(Tier::Elevated),
+        _ if destructive => Tier::Restricted,
+        AnnotationTrust::Trust if hint("/annotations/readOnlyHint") => configured.unwrap_or(Tier::Standard),
+        _ => configured.unwrap_or(Tier::Elevated),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use globset::Glob;
+
+    fn listing(tools: Value) -> Listing {
+        let Value::Array(tools) = tools else { panic!("an array") };
+        Listing { tools, ..Listing::without_tools(Health::Ready) }
+    }
+
+    #[test]
+    fn one_bad_tool_costs_only_itself() {
+        let listing = listing(json!([
+            {"name": "good", "description": "Does good.", "vendor": {"x": 1}},
+            "junk",
+            {"name": "", "inputSchema": {}},
+            {"name": "text", "inputSchema": {"type": "string"}},
+            {"name": "good"},
+            {"name": "a b"},
+            {"name": "large", "description": "x".repeat(MAX_TOOL_BYTES)},
+            {"name": "last", "inputSchema": null},
+        ]));
+        let part = external_part("files", &ExternalSettings::default(), &listing);
+        let ids: Vec<_> = part.tools.iter().map(|tool| tool.id.to_string()).collect();
+        assert_eq!(ids, ["files/good", "files/last"]);
+        assert_eq!(part.tools[0].definition["vendor"], json!({"x": 1}));
+        assert_eq!(part.tools[1].summary(), "last");
+        let problems: Vec<_> = part.problems.iter().map(Problem::to_string).collect();
+        insta::assert_snapshot!(problems.join("\n"), @r#"
+        files/#2: the tool is a string where an object is due
+        files/#3: `name` is missing or not a non-empty string
+        files/text: the input schema describes "string"; arguments are always an object
+        files/good: another tool of the server has this name
+        files/a b: the name has a character that is not allowed in it
+        files/large: the definition has 262177 bytes, the limit is 262144
+        "#);
+    }
+
+    #[test]
+    fn tiers_of_external_tools() {
+        let destroys = json!({"annotations": {"destructiveHint": true}});
+        let reads = json!({"annotations": {"readOnlyHint": true}});
+        let glob = |glob: &str| Glob::new(glob).unwrap().compile_matcher();
+        let mut settings = ExternalSettings::default();
+        assert_eq!(external_tier("a", &settings, &reads), Tier::Elevated);
+        assert_eq!(external_tier("a", &settings, &destroys), Tier::Restricted);
+        settings.annotations = AnnotationTrust::Trust;
+        assert_eq!(external_tier("a", &settings, &reads), Tier::Standard);
+        settings.tier = Some(Tier::Standard);
+        settings.tiers = vec![(glob("delete_*"), Tier::Restricted), (glob("*"), Tier::Standard)];
+        assert_eq!(external_tier("delete_all", &settings, &json!({})), Tier::Restricted);
+        assert_eq!(external_tier("get", &settings, &destroys), Tier::Restricted);
+        settings.annotations = AnnotationTrust::Ignore;
+        assert_eq!(external_tier("get", &settings, &destroys), Tier::Standard);
+    }
+}

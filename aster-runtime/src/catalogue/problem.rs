@@ -1,0 +1,150 @@
+//! Why something is not in the catalogue.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::id::NameError;
+use crate::text;
+
+/// One thing that is wrong with one tool or one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The server.
+    pub server: String,
+    /// The tool's name or, where it has none, its place in the list (`#3`); `None` where the whole server is meant.
+    pub tool: Option<String>,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// What is wrong, and by how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The tool is not a JSON object; what it is.
+    NotAnObject(&'static str),
+    /// A field that must be a non-empty string is missing, empty or something else.
+    Missing(&'static str),
+    /// The name breaks the grammar.
+    Name(NameError),
+    /// An earlier tool of the same server has the name; where the two were declared, as far as known.
+    DuplicateTool {
+        /// Where the first was declared.
+        first: Option<String>,
+        /// Where this one was declared.
+        second: Option<String>,
+    },
+    /// Another server has the name; where the two were declared, as far as known.
+    DuplicateServer {
+        /// Where the first was declared.
+        first: Option<String>,
+        /// Where this one was declared.
+        second: Option<String>,
+    },
+    /// The definition is larger than the limit.
+    TooLarge {
+        /// Its size in bytes of JSON.
+        bytes: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The schema is nested more deeply than the limit.
+    TooDeep {
+        /// The limit in levels.
+        limit: usize,
+    },
+    /// The input schema does not describe an object.
+    SchemaNotObject(String),
+    /// The input schema breaks the rules of JSON Schema.
+    SchemaInvalid(String),
+    /// The input schema refers to itself without end.
+    SchemaCycle(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let both = |f: &mut fmt::Formatter<'_>, first: &Option<String>, second: &Option<String>| match (
+            first, second,
+        ) {
+            (Some(first), Some(second)) => write!(f, ": first at {first}, again at {second}"),
+            _ => Ok(()),
+        };
+        match self {
+            Self::NotAnObject(kind) => write!(f, "the tool is {kind} where an object is due"),
+            Self::Missing(field) => write!(f, "`{field}` is missing or not a non-empty string"),
+            Self::Name(error) => error.fmt(f),
+            Self::DuplicateTool { first, second } => {
+                f.write_str("another tool of the server has this name")?;
+                both(f, first, second)
+            }
+            Self::DuplicateServer { first, second } => {
+                f.write_str("another server has this name")?;
+                both(f, first, second)
+            }
+            Self::TooLarge { bytes, limit } => {
+                write!(f, "the definition has {bytes} bytes, the limit is {limit}")
+            }
+            Self::TooDeep { limit } => write!(f, "the schema is nested deeper than {limit} levels"),
+            Self::SchemaNotObject(kind) => {
+                write!(f, "the input schema describes {kind}; arguments are always an object")
+            }
+            Self::SchemaInvalid(why) => write!(f, "the input schema is not valid JSON Schema: {why}"),
+            Self::SchemaCycle(at) => {
+                write!(f, "the input schema refers to itself without end, through `{at}`")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = text::one_line(&self.server, 100);
+        match &self.tool {
+            Some(tool) => write!(f, "{server}/{}: {}", text::one_line(tool, 100), self.reason),
+            None => write!(f, "server {server}: {}", self.reason),
+        }
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        let mut out = serializer.serialize_struct("Problem", 3)?;
+        out.serialize_field("server", &text::one_line(&self.server, 100))?;
+        out.serialize_field("tool", &self.tool.as_deref().map(|tool| text::one_line(tool, 100)))?;
+        out.serialize_field("reason", &self.reason.to_string())?;
+        out.end()
+    }
+}
+
+/// A list of tools that cannot be a catalogue, with every reason at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogueError {
+    problems: Vec<Problem>,
+}
+
+impl CatalogueError {
+    pub(crate) fn check(problems: Vec<Problem>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+
+    /// Everything that is wrong, in the order of the list.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.problems.len();
+        write!(f, "the catalogue has {count} problem{}", if count == 1 { "" } else { "s" })?;
+        for problem in &self.problems {
+            write!(f, "\n  {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CatalogueError {}

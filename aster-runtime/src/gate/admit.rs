@@ -1,0 +1,97 @@
+//! Admission. [`Admitted`] has a private field and this module makes the only one, at the end of [`admit`]; dispatch
+//! takes nothing else. So no call is dispatched that has not passed every check.
+
+use super::approval::{self, Approval};
+use super::hooks::{self, Verdict};
+use super::rules::{self, Requirement};
+use super::{Check, Denied, Gate};
+use crate::call::Proposed;
+use crate::catalogue::Origin;
+use crate::scope::Scope;
+
+/// A call that has passed the gate: its arguments are those that were checked and approved.
+#[derive(Debug)]
+pub struct Admitted {
+    call: Proposed,
+    by: String,
+}
+
+impl Admitted {
+    /// The call.
+    #[must_use]
+    pub fn call(&self) -> &Proposed {
+        &self.call
+    }
+
+    /// By what it was admitted: its tier, or who approved.
+    #[must_use]
+    pub fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// The call, to be sent.
+    #[must_use]
+    pub fn into_call(self) -> Proposed {
+        self.call
+    }
+}
+
+/// Admits a call or refuses it. The order is this function's body.
+///
+/// # Errors
+///
+/// The first check that refuses, with what to do instead.
+pub async fn admit(gate: &Gate, scope: &Scope, mut call: Proposed) -> Result<Admitted, Denied> {
+    check_scope(scope, &call)?;
+    check_arguments(&call)?;
+    for hook in &gate.hooks {
+        match hooks::run(&**hook, &call).await {
+            Verdict::Continue => {}
+            Verdict::Deny(reason) => {
+                return Err(Denied::new(Check::Hook, format!("a hook denied the call: {reason}")));
+            }
+            Verdict::Rewrite(arguments) => {
+                call.arguments = arguments;
+                check_arguments(&call)?;
+            }
+        }
+    }
+    check_egress(gate, &call)?;
+    let by = match rules::requirement(&call.tool) {
+        Requirement::Run => format!("tier {}", call.tool.tier()),
+        Requirement::Ask(why) => match approval::ask(gate, &call, why).await {
+            Approval::Approved { by } => by,
+            Approval::Denied { reason } => return Err(Denied::new(Check::Approval, reason)),
+        },
+    };
+    Ok(Admitted { call, by })
+}
+
+/// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.
+fn check_scope(scope: &Scope, call: &Proposed) -> Result<(), Denied> {
+    if scope.shows(&call.tool) {
+        return Ok(());
+    }
+    Err(Denied::new(Check::Scope, format!("no tool `{}` is known", call.tool.id())))
+}
+
+fn check_arguments(call: &Proposed) -> Result<(), Denied> {
+    call.tool.check(&call.arguments).map_err(|error| Denied::new(Check::Arguments, error.to_string()))
+}
+
+/// The arguments that a native tool declares as URLs.
+fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
+    let Origin::Native(spec) = call.tool.origin() else { return Ok(()) };
+    for name in spec.url_arguments {
+        let urls = match call.arguments.get(*name) {
+            Some(serde_json::Value::Array(urls)) => urls.iter().collect(),
+            other => Vec::from_iter(other),
+        };
+        for url in urls.into_iter().filter_map(serde_json::Value::as_str) {
+            gate.egress
+                .parse(url)
+                .map_err(|error| Denied::new(Check::Egress, format!("argument `{name}`: {error}")))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Approval by a human: whom the gate asks about a Restricted call, and what they are shown.
+
+use std::fmt;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::Gate;
+use crate::call::Proposed;
+use crate::id::ToolId;
+use crate::spec::Tier;
+use crate::text;
+
+/// What a human is asked to approve: exactly what will be sent.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ApprovalRequest {
+    /// The call's id.
+    pub call_id: Arc<str>,
+    /// The agent that wants to call.
+    pub agent: String,
+    /// The tool.
+    pub tool: ToolId,
+    /// Its tier.
+    pub tier: Tier,
+    /// What it says it does, as one safe line.
+    pub summary: String,
+    /// The arguments, whole.
+    pub arguments: Value,
+    /// Why a human is asked.
+    pub why: &'static str,
+}
+
+impl fmt::Display for ApprovalRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arguments = serde_json::to_string_pretty(&self.arguments).unwrap_or_default();
+        writeln!(f, "{} wants to call {} ({})", text::one_line(&self.agent, 80), self.tool, self.tier)?;
+        writeln!(f, "  why you are asked: {}", self.why)?;
+        writeln!(f, "  it says it does:   {}", self.summary)?;
+        writeln!(f, "  arguments:")?;
+        // Line by line, so that nothing in a value can move the cursor; nothing is cut.
+        for line in arguments.lines() {
+            writeln!(f, "    {}", visible(line))?;
+        }
+        Ok(())
+    }
+}
+
+/// A line with every unsafe character spelt out.
+fn visible(line: &str) -> String {
+    line.chars()
+        .map(|c| if text::is_unsafe(c) { c.escape_unicode().to_string() } else { c.to_string() })
+        .collect()
+}
+
+/// A human's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    /// The call may run, once.
+    Approved {
+        /// Who or what approved, for the audit.
+        by: String,
+    },
+    /// It may not.
+    Denied {
+        /// Why, and what to do, for the model.
+        reason: String,
+    },
+}
+
+/// Asks a human.
+pub trait Approver: Send + Sync {
+    /// Asks about one call. Whatever takes longer than the gate's window counts as a denial.
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
+}
+
+pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Approval {
+    let id = call.tool.id();
+    let Some(approver) = &gate.approver else {
+        return Approval::Denied {
+            reason: format!(
+                "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user \
+                 can call it from a terminal with `aster mcp call {id}`{}",
+                match call.tool.origin() {
+                    crate::catalogue::Origin::Native(_) => String::new(),
+                    crate::catalogue::Origin::External => format!(
+                        ", or lower its tier in aster.yaml: `mcp.servers.{}.tiers: {{\"{}\": elevated}}` with \
+                         `annotations: ignore`",
+                        id.server(),
+                        id.tool()
+                    ),
+                }
+            ),
+        };
+    };
+    let request = ApprovalRequest {
+        call_id: Arc::clone(&call.call_id),
+        agent: call.session.agent().to_owned(),
+        tool: id.clone(),
+        tier: call.tool.tier(),
+        summary: call.tool.summary().to_owned(),
+        arguments: Value::Object(call.arguments.clone()),
+        why,
+    };
+    match tokio::time::timeout(gate.approval_timeout, approver.ask(&request)).await {
+        Ok(approval) => approval,
+        Err(_) => Approval::Denied {
+            reason: format!(
+                "nobody approved the call of `{id}` within {} s; nothing was called",
+                gate.approval_timeout.as_secs()
+            ),
+        },
+    }
+}
+
+/// Asks on the terminal the process was started from: shows the call and reads `y` or `n`.
+///
+/// Only for programs whose standard input is the user's: a server on stdio must not use it.
+#[derive(Debug, Default)]
+pub struct Terminal {
+    /// One question at a time, in an order a human can follow.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Terminal {
+    /// An approver on standard input and error; `None` where either is no terminal, so that nobody could answer.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        (io::stdin().is_terminal() && io::stderr().is_terminal()).then(Self::default)
+    }
+}
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        let turn = Arc::clone(&self.turn);
+        let request = request.clone();
+        Box::pin(async move {
+            let answer = tokio::task::spawn_blocking(move || {
+                let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                question(&request, &mut io::stdin().lock(), &mut io::stderr().lock())
+            });
+            match answer.await {
+                Ok(Ok(true)) => Approval::Approved { by: "the user at the terminal".to_owned() },
+                Ok(Ok(false)) => {
+                    Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
+                }
+                Ok(Err(_)) | Err(_) => {
+                    Approval::Denied { reason: "the terminal cannot be read; nothing was called".to_owned() }
+                }
+            }
+        })
+    }
+}
+
+/// Puts the question and reads the answer. Anything but a clear yes is a no, and so is the end of the input.
+///
+/// # Errors
+///
+/// Where the terminal cannot be written or read.
+pub fn question(
+    request: &ApprovalRequest,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<bool> {
+    write!(output, "\n{request}Allow this call? [y/N] ")?;
+    output.flush()?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes_and_nothing_hides() {
+        let request = ApprovalRequest {
+            call_id: "1".into(),
+            agent: "agent".into(),
+            tool: ToolId::new("shell", "run"),
+            tier: Tier::Restricted,
+            summary: "Runs a command.".into(),
+            arguments: json!({"command": "ls\u{1b}[2K\n\u{202e}rm -rf /"}),
+            why: "the tool is Restricted",
+        };
+        for (typed, yes) in [("y\n", true), ("YES\n", true), ("\n", false), ("", false), ("yep\n", false)] {
+            let mut shown = Vec::new();
+            assert_eq!(question(&request, &mut typed.as_bytes(), &mut shown).unwrap(), yes, "{typed:?}");
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(shown.contains("rm -rf /") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The gate: the one place that turns a proposed call into an admitted or a denied one.
+//!
+//! The order of its checks is [`admit`]'s body. Each check has a module of its own; `rules`, `egress` and `secrets`
+//! are pure, so that what they decide can be tested without a runtime.
+
+mod admit;
+pub mod approval;
+pub mod egress;
+pub mod hooks;
+pub mod rules;
+pub mod secrets;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use admit::{Admitted, admit};
+
+use self::approval::Approver;
+use self::egress::EgressPolicy;
+use self::hooks::Hook;
+pub use crate::call::{Check, Denied};
+
+/// What the gate decides by.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Gate {
+    /// Who may be asked about Restricted calls; with none they are denied.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// How long a human may take to answer.
+    pub approval_timeout: Duration,
+    /// What looks at every call first.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Where a call's URLs may lead.
+    pub egress: EgressPolicy,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            approver: None,
+            approval_timeout: Duration::from_secs(300),
+            hooks: Vec::new(),
+            egress: EgressPolicy::default(),
+        }
+    }
+}

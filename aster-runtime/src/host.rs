@@ -1,0 +1,618 @@
+//! The host: catalogue, gate, dispatch and audit put together, and the pipeline of a call.
+//!
+//! [`HostSession::call`] and [`HostSession::execute`] are the two doors, and both lead through [`HostSession::run`]:
+//! the one function in which the whole way of a call is read.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::audit::{AuditSink, Traced, Trail};
+use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
+use crate::call::{Check, Completed, Denied, Outcome, Proposed};
+use crate::catalogue::{
+    Catalogue, CatalogueError, Health, NativeCatalogue, Part, external_part, native_parts,
+};
+use crate::dispatch::{self, DispatchError, Routes, Upstream};
+use crate::gate::approval::Approver;
+use crate::gate::egress::EgressPolicy;
+use crate::gate::hooks::Hook;
+use crate::gate::secrets::Redactor;
+use crate::gate::{self, Gate};
+use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
+use crate::scope::{Filter, FilterError, Scope, View};
+use crate::search::{Ranker, default_ranker};
+use crate::session::{Profile, Session};
+use crate::spec::{Entry, NativeServer};
+use crate::tool::{ClientLink, JsonObject, ServerEnv, ServerState, ToolContext, ToolResult};
+
+/// How long a native call may take unless its tool or the host says otherwise.
+pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a host cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The native tools are no catalogue.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// The configuration of disclosure is out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Two servers have one name.
+    #[error("two servers are called `{0}`; rename one of them")]
+    DuplicateServer(String),
+    /// A server was handed in that is not in the catalogue.
+    #[error("`{0}` was handed in with its state, but another server of that name is in the catalogue")]
+    OtherServer(String),
+}
+
+/// Puts a host together.
+pub struct HostBuilder {
+    entries: Vec<Entry>,
+    states: HashMap<&'static str, ServerState>,
+    upstreams: Vec<Arc<dyn Upstream>>,
+    filters: Vec<Filter>,
+    config: ProgressiveConfig,
+    gate: Gate,
+    audit: Arc<dyn AuditSink>,
+    secrets: Vec<String>,
+    call_timeout: Duration,
+}
+
+impl HostBuilder {
+    fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            states: HashMap::new(),
+            upstreams: Vec::new(),
+            filters: Vec::new(),
+            config: ProgressiveConfig::default(),
+            gate: Gate::default(),
+            audit: Arc::new(Traced),
+            secrets: Vec::new(),
+            call_timeout: DEFAULT_CALL_TIMEOUT,
+        }
+    }
+
+    /// Adds the servers and tools of a list that `catalogue!` checked.
+    #[must_use]
+    pub fn catalogue(mut self, catalogue: NativeCatalogue) -> Self {
+        self.add(catalogue.entries);
+        self
+    }
+
+    /// Adds a server with live state. It need not be in the list; where it is, this state is the one it runs on.
+    #[must_use]
+    pub fn with_server<S: NativeServer>(mut self, server: S) -> Self {
+        self.add(&[Entry::Server(S::SPEC)]);
+        self.states.insert(S::SPEC.name, Arc::new(server));
+        self
+    }
+
+    /// Adds an external server.
+    #[must_use]
+    pub fn with_upstream(mut self, upstream: Arc<dyn Upstream>) -> Self {
+        self.upstreams.push(upstream);
+        self
+    }
+
+    /// Adds a filter that every session's tools must pass.
+    #[must_use]
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// Sets the budget of the manifest and the bounds of searches.
+    #[must_use]
+    pub fn config(mut self, config: ProgressiveConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets who is asked about Restricted calls; without one they are denied.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.gate.approver = Some(approver);
+        self
+    }
+
+    /// Sets how long a human may take to answer. Default 5 minutes.
+    #[must_use]
+    pub fn approval_timeout(mut self, timeout: Duration) -> Self {
+        self.gate.approval_timeout = timeout;
+        self
+    }
+
+    /// Adds a hook that sees every call first.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.gate.hooks.push(hook);
+        self
+    }
+
+    /// Sets where the URLs of calls may lead.
+    #[must_use]
+    pub fn egress(mut self, policy: EgressPolicy) -> Self {
+        self.gate.egress = policy;
+        self
+    }
+
+    /// Sets where the audit goes; without one it goes to `tracing`.
+    #[must_use]
+    pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
+        self.audit = sink;
+        self
+    }
+
+    /// Adds values that must never stand in the audit or in an error.
+    #[must_use]
+    pub fn secrets<S: Into<String>>(mut self, values: impl IntoIterator<Item = S>) -> Self {
+        self.secrets.extend(values.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets how long a native call may take whose tool does not say so itself. Default 60 s.
+    #[must_use]
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    fn add(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            // One server may come from the list, the inventory and `with_server`; it is the same constant each time.
+            if !self.entries.iter().any(|known| known.is_same(entry)) {
+                self.entries.push(*entry);
+            }
+        }
+    }
+
+    /// Starts the native servers side by side and makes the host. External servers go on starting behind it; see
+    /// [`Host::settle`].
+    ///
+    /// A native server that cannot start is left out with its reason, like an external one.
+    ///
+    /// # Errors
+    ///
+    /// Where the catalogue or the configuration cannot be used.
+    pub async fn build(self) -> Result<Host, HostError> {
+        self.config.validate()?;
+        let mut parts: BTreeMap<String, Arc<Part>> = BTreeMap::new();
+        for part in native_parts(&self.entries)? {
+            parts.insert(part.server.name.clone(), Arc::new(part));
+        }
+        let env = ServerEnv { egress: self.gate.egress.clone() };
+        let natives = start_natives(&self.entries, self.states, &env, &mut parts).await;
+        let mut upstreams = HashMap::new();
+        for upstream in self.upstreams {
+            let name = upstream.name().to_owned();
+            let listing = upstream.listing().borrow().clone();
+            let part = external_part(&name, &upstream.settings(), &listing);
+            if parts.insert(name.clone(), Arc::new(part)).is_some() {
+                return Err(HostError::DuplicateServer(name));
+            }
+            upstreams.insert(name, upstream);
+        }
+        let catalogue = Catalogue::merge(parts.values().map(|part| &**part));
+        let shared = Arc::new(Shared {
+            routes: Routes { natives, upstreams, timeout: self.call_timeout },
+            parts: Mutex::new(parts),
+            catalogue: watch::Sender::new(catalogue),
+            filters: self.filters,
+            config: self.config,
+            gate: self.gate,
+            audit: self.audit,
+            redactor: Redactor::new(self.secrets),
+            watchers: Mutex::default(),
+        });
+        shared.watch_upstreams();
+        Ok(Host { shared })
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// The states of the native servers. The part of one that cannot start loses its tools and says why.
+async fn start_natives(
+    entries: &[Entry],
+    mut given: HashMap<&'static str, ServerState>,
+    env: &ServerEnv,
+    parts: &mut BTreeMap<String, Arc<Part>>,
+) -> HashMap<String, ServerState> {
+    let starts = entries.iter().map(|entry| {
+        let given = given.remove(entry.server());
+        async move {
+            match (given, entry) {
+                (Some(state), _) => (entry.server(), Ok(state)),
+                (None, Entry::Server(spec)) => {
+                    // On a task of its own, so that a panic in one start costs that server alone.
+                    let started = tokio::spawn((spec.start)(env.clone())).await;
+                    let started = started.map_err(|_| "it panicked while starting".to_owned());
+                    (spec.name, started.and_then(|started| started.map_err(|error| error.to_string())))
+                }
+                (None, Entry::Tool(tool)) => (tool.server, Ok(Arc::new(()) as ServerState)),
+            }
+        }
+    });
+    let mut states = HashMap::new();
+    for (server, started) in join_all(starts).await {
+        match started {
+            Ok(state) => {
+                states.insert(server.to_owned(), state);
+            }
+            Err(reason) => {
+                if let Some(part) = parts.get_mut(server) {
+                    let part = Arc::make_mut(part);
+                    part.tools.clear();
+                    part.server.tools = 0;
+                    part.server.health = Health::Down(reason);
+                }
+            }
+        }
+    }
+    states
+}
+
+struct Shared {
+    routes: Routes,
+    parts: Mutex<BTreeMap<String, Arc<Part>>>,
+    catalogue: watch::Sender<Catalogue>,
+    filters: Vec<Filter>,
+    config: ProgressiveConfig,
+    gate: Gate,
+    audit: Arc<dyn AuditSink>,
+    redactor: Redactor,
+    watchers: Mutex<JoinSet<()>>,
+}
+
+impl Shared {
+    /// Follows every upstream: a new listing makes a new part and a new catalogue.
+    fn watch_upstreams(self: &Arc<Self>) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        for upstream in self.routes.upstreams.values() {
+            watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream)));
+        }
+    }
+
+    fn replace(&self, part: Part) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.insert(part.server.name.clone(), Arc::new(part));
+        self.catalogue.send_replace(Catalogue::merge(parts.values().map(|part| &**part)));
+    }
+}
+
+async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>) {
+    let mut listing = upstream.listing();
+    // What came between the first look and this one counts as a change.
+    listing.mark_changed();
+    while listing.changed().await.is_ok() {
+        let current = listing.borrow_and_update().clone();
+        let settings = upstream.settings();
+        let name = upstream.name().to_owned();
+        // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
+        let part = tokio::task::spawn_blocking(move || external_part(&name, &settings, &current)).await;
+        match (part, host.upgrade()) {
+            (Ok(part), Some(host)) => host.replace(part),
+            _ => return,
+        }
+    }
+}
+
+/// Everything an agent's program holds: the merged catalogue, and sessions over it. Cheap to clone.
+///
+/// ```
+/// use aster_runtime::{Host, Profile, catalogue, mcp_tool};
+/// use serde_json::json;
+///
+/// /// Adds two whole numbers.
+/// #[mcp_tool(tier = Standard)]
+/// fn add(
+///     /// The first summand.
+///     a: i64,
+///     /// The second summand.
+///     b: i64,
+/// ) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder().catalogue(catalogue![add::TOOL]).build().await?;
+/// let session = host.session(Profile::new("assistant"))?;
+///
+/// let injection = session.injection().expect("there is a tool");
+/// assert!(injection.prompt.contains("Adds two whole numbers."));
+///
+/// let name = host.catalogue().tools()[0].id().to_string();
+/// let call = json!({"action": "execute", "name": name, "arguments": {"a": 2, "b": 3}});
+/// assert_eq!(session.call(&call).await.to_text(), "5");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("servers", &self.catalogue().servers().len()).finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Starts to put a host together.
+    #[must_use]
+    pub fn builder() -> HostBuilder {
+        HostBuilder::new()
+    }
+
+    /// The catalogue as it is now.
+    #[must_use]
+    pub fn catalogue(&self) -> Catalogue {
+        self.shared.catalogue.borrow().clone()
+    }
+
+    /// The catalogue, now and whenever it changes.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<Catalogue> {
+        self.shared.catalogue.subscribe()
+    }
+
+    /// The budget of the manifest and the bounds of searches.
+    #[must_use]
+    pub fn config(&self) -> &ProgressiveConfig {
+        &self.shared.config
+    }
+
+    /// Waits until no server is starting any more, but no longer than `limit`. Says whether all have settled.
+    pub async fn settle(&self, limit: Duration) -> bool {
+        let mut changes = self.changes();
+        let settled = changes.wait_for(|catalogue| {
+            !catalogue.servers().iter().any(|server| server.health == Health::Starting)
+        });
+        matches!(tokio::time::timeout(limit, settled).await, Ok(Ok(_)))
+    }
+
+    /// A session of an agent.
+    ///
+    /// # Errors
+    ///
+    /// Where a glob of the profile cannot be used.
+    pub fn session(&self, profile: Profile) -> Result<HostSession, FilterError> {
+        let scope = Scope::new(&self.shared.filters, &profile)?;
+        Ok(HostSession {
+            shared: Arc::clone(&self.shared),
+            session: Arc::new(Session::new(profile)),
+            scope,
+            sight: Mutex::default(),
+        })
+    }
+
+    /// Ends the connections to external servers, side by side, and what was started for them.
+    pub async fn close(&self) {
+        join_all(self.shared.routes.upstreams.values().map(|upstream| upstream.close())).await;
+    }
+}
+
+/// What one call brings with it besides its arguments.
+#[derive(Clone, Default)]
+pub struct CallOptions {
+    /// The way back to the client, for progress and log.
+    pub client: Option<Arc<dyn ClientLink>>,
+    /// Cancels the call.
+    pub cancellation: CancellationToken,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions").field("client", &self.client.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// What a session sees of one catalogue, and the ranking over it, made when it is first asked for.
+struct Sight {
+    catalogue: Catalogue,
+    view: View,
+    ranker: OnceLock<Arc<dyn Ranker>>,
+}
+
+impl Sight {
+    fn ranker(&self) -> &dyn Ranker {
+        &**self.ranker.get_or_init(|| default_ranker(&self.view))
+    }
+}
+
+/// One agent's run on a host.
+pub struct HostSession {
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    scope: Scope,
+    sight: Mutex<Option<Arc<Sight>>>,
+}
+
+impl fmt::Debug for HostSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostSession").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// How a call ends without a result of its own.
+enum Ended {
+    Denied(Denied),
+    Broken(DispatchError),
+}
+
+impl From<BridgeError> for Ended {
+    fn from(error: BridgeError) -> Self {
+        let check = match error {
+            BridgeError::UnknownTool { .. } => Check::Scope,
+            BridgeError::NotDescribed(_) => Check::Describe,
+            BridgeError::InvalidArguments(_) => Check::Arguments,
+            _ => Check::Request,
+        };
+        Self::Denied(Denied::new(check, error.to_string()))
+    }
+}
+
+impl From<Denied> for Ended {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
+}
+
+impl From<DispatchError> for Ended {
+    fn from(error: DispatchError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl HostSession {
+    /// The session: identity and what it has described.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What the session sees now.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.sight().view.clone()
+    }
+
+    /// What to add to a model request; `None` where the session sees nothing.
+    #[must_use]
+    pub fn injection(&self) -> Option<Injection> {
+        inject::inject(&self.sight().view, &self.shared.config)
+    }
+
+    /// Answers what a model called the bridge with. Refusals and failures are answers too, with `isError`.
+    pub async fn call(&self, arguments: &Value) -> ToolResult {
+        self.call_with(arguments, CallOptions::default()).await
+    }
+
+    /// The same, with a way back to the client and a way to cancel.
+    pub async fn call_with(&self, arguments: &Value, options: CallOptions) -> ToolResult {
+        let sight = self.sight();
+        let answer = match bridge::parse(arguments) {
+            Ok(Request::Execute(request)) => return self.run(request, options).await.result,
+            Ok(Request::Search(request)) => {
+                Ok(bridge::search(&sight.view, sight.ranker(), &request, &self.shared.config))
+            }
+            Ok(Request::Describe(names)) => {
+                bridge::describe_all(&sight.view, sight.ranker(), &names, |tool| {
+                    self.session.mark_described(tool.id());
+                })
+            }
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => ToolResult::text(answer.to_string()),
+            Err(error) => refusal(error.to_string()),
+        }
+    }
+
+    /// Calls a tool by its id.
+    pub async fn execute(&self, id: &str, arguments: JsonObject, options: CallOptions) -> Completed {
+        let request = ExecuteRequest {
+            name: id.to_owned(),
+            arguments: Some(Value::Object(arguments)),
+            ..ExecuteRequest::default()
+        };
+        self.run(request, options).await
+    }
+
+    /// The whole way of a call: resolved in the session's scope, admitted by the gate, recorded, dispatched, recorded.
+    async fn run(&self, request: ExecuteRequest, options: CallOptions) -> Completed {
+        let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+        let shared = &*self.shared;
+        let mut trail = Trail::start(
+            Arc::clone(&shared.audit),
+            shared.redactor.clone(),
+            &self.session,
+            &call_id,
+            &request.name,
+        );
+        let cancellation = options.cancellation.clone();
+        let way = async {
+            let sight = self.sight();
+            let tool = bridge::resolve(&sight.view, sight.ranker(), &request.name)?;
+            trail.resolved(tool);
+            if self.session.profile().require_describe && !self.session.has_described(tool.id()) {
+                return Err(BridgeError::NotDescribed(tool.id().clone()).into());
+            }
+            let arguments = bridge::arguments(tool, &request)?;
+            trail.arguments(&arguments);
+            let proposed = Proposed {
+                call_id: Arc::clone(&call_id),
+                session: Arc::clone(&self.session),
+                tool: Arc::clone(tool),
+                arguments,
+            };
+            let admitted = gate::admit(&shared.gate, &self.scope, proposed).await?;
+            trail.intent(&admitted)?;
+            let context = ToolContext::new(Arc::clone(&self.session), call_id)
+                .with_cancellation(options.cancellation.child_token())
+                .with_client(options.client);
+            Ok(dispatch::dispatch(&shared.routes, admitted, context).await?)
+        };
+        let ended = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => Err(Ended::Broken(DispatchError::Cancelled)),
+            ended = way => ended,
+        };
+        match ended {
+            Ok(result) => {
+                let outcome = if result.is_error() { Outcome::ToolError } else { Outcome::Ok };
+                trail.complete(outcome, None, None, result)
+            }
+            Err(Ended::Denied(denied)) => {
+                let told = refusal(denied.message.clone());
+                trail.complete(Outcome::Denied, Some(&denied), Some(denied.message.clone()), told)
+            }
+            Err(Ended::Broken(error)) => {
+                let outcome = match error {
+                    DispatchError::TimedOut { .. } => Outcome::TimedOut,
+                    DispatchError::Cancelled => Outcome::Cancelled,
+                    DispatchError::Panicked => Outcome::Panicked,
+                    _ => Outcome::Failed,
+                };
+                let message = shared.redactor.redact(&error.to_string()).into_owned();
+                trail.complete(outcome, None, Some(message.clone()), refusal(message))
+            }
+        }
+    }
+
+    /// What the session sees of the catalogue as it is now.
+    fn sight(&self) -> Arc<Sight> {
+        let catalogue = self.shared.catalogue.borrow().clone();
+        let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*sight {
+            Some(current) if current.catalogue.is_same(&catalogue) => Arc::clone(current),
+            _ => {
+                let view = self.scope.view(&catalogue);
+                let fresh = Arc::new(Sight { catalogue, view, ranker: OnceLock::new() });
+                *sight = Some(Arc::clone(&fresh));
+                fresh
+            }
+        }
+    }
+}
+
+/// A refusal as the answer to a call.
+fn refusal(message: String) -> ToolResult {
+    crate::tool::ToolError::new(message).into()
+}

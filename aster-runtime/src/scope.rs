@@ -1,0 +1,285 @@
+//! What one session may see of the catalogue: groups, then filters. What it does not see does not exist for it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+
+use crate::catalogue::{Catalogue, Health, Server, Tool};
+use crate::id::ToolId;
+use crate::session::Profile;
+
+/// Allow and deny globs over tool ids. Deny wins; an empty allow list means all.
+///
+/// In a glob `*` matches any characters, `/` included, `?` one character, `[a-z]` a range and `{a,b}` alternatives;
+/// case counts.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    allow: Option<GlobSet>,
+    deny: GlobSet,
+    allow_servers: Vec<GlobMatcher>,
+    deny_servers: Vec<GlobMatcher>,
+}
+
+/// Globs that cannot be used, each with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(|(glob, why)| format!("glob `{glob}`: {why}")).collect::<Vec<_>>().join("\n"))]
+pub struct FilterError(pub Vec<(String, String)>);
+
+impl Filter {
+    /// Compiles both lists.
+    ///
+    /// # Errors
+    ///
+    /// Every glob that does not parse, or that can match no id, at once.
+    ///
+    /// ```
+    /// use aster_runtime::{Filter, ToolId};
+    ///
+    /// let filter = Filter::new(&["web/*", "files/read_*"], &["*/delete_*"]).unwrap();
+    /// assert!(filter.allows(&ToolId::new("files", "read_file")));
+    /// assert!(!filter.allows(&ToolId::new("web", "delete_cookies")));
+    /// assert!(Filter::new(&["web"], &["["]).is_err());
+    /// ```
+    pub fn new<S: AsRef<str>>(allow: &[S], deny: &[S]) -> Result<Self, FilterError> {
+        let mut bad = Vec::new();
+        let (allow_set, allow_servers) = compile(allow, |_| true, &mut bad);
+        let whole_server = |tool: &str| matches!(tool, "*" | "**");
+        let (deny_set, deny_servers) = compile(deny, whole_server, &mut bad);
+        if !bad.is_empty() {
+            return Err(FilterError(bad));
+        }
+        Ok(Self {
+            allow: (!allow.is_empty()).then_some(allow_set),
+            deny: deny_set,
+            allow_servers,
+            deny_servers,
+        })
+    }
+
+    /// Whether the filter lets this id through.
+    #[must_use]
+    pub fn allows(&self, id: &ToolId) -> bool {
+        !self.deny.is_match(id.as_str())
+            && self.allow.as_ref().is_none_or(|allow| allow.is_match(id.as_str()))
+    }
+
+    /// Whether some tool of this server could pass; a server that is down has none to ask.
+    fn may_show(&self, server: &str) -> bool {
+        let any = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(server));
+        !any(&self.deny_servers) && (self.allow.is_none() || any(&self.allow_servers))
+    }
+}
+
+/// The set of all globs, and matchers over server names for those whose part after the `/` passes `keep`.
+fn compile<S: AsRef<str>>(
+    globs: &[S],
+    keep: impl Fn(&str) -> bool,
+    bad: &mut Vec<(String, String)>,
+) -> (GlobSet, Vec<GlobMatcher>) {
+    let mut set = GlobSetBuilder::new();
+    let mut servers = Vec::new();
+    for glob in globs.iter().map(AsRef::as_ref) {
+        let parsed = GlobBuilder::new(glob).literal_separator(false).build();
+        match parsed {
+            Err(error) => bad.push((glob.to_owned(), error.kind().to_string())),
+            Ok(_) if !glob.contains(['/', '*', '?', '{', '[']) => {
+                bad.push((
+                    glob.to_owned(),
+                    format!("matches no id, since ids are `server/tool`; write `{glob}/*`"),
+                ));
+            }
+            Ok(parsed) => {
+                set.add(parsed);
+                // A glob without a `/` (`*`, `{a,b}*`) spans server and tool.
+                let (server, tool) = glob.split_once('/').unwrap_or((glob, "*"));
+                if keep(tool) {
+                    servers.extend(GlobBuilder::new(server).build().ok().map(|glob| glob.compile_matcher()));
+                }
+            }
+        }
+    }
+    match set.build() {
+        Ok(set) => (set, servers),
+        Err(error) => {
+            bad.push((error.glob().unwrap_or_default().to_owned(), error.kind().to_string()));
+            (GlobSet::empty(), servers)
+        }
+    }
+}
+
+/// The rules of one session: groups, and filters that a tool must all pass.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    groups: Option<BTreeSet<String>>,
+    filters: Vec<Filter>,
+}
+
+impl Scope {
+    /// The host's filters, and what the profile adds to them.
+    ///
+    /// # Errors
+    ///
+    /// The profile's globs that cannot be used.
+    pub fn new(filters: &[Filter], profile: &Profile) -> Result<Self, FilterError> {
+        let mut filters = filters.to_vec();
+        filters.push(Filter::new(&profile.allow, &profile.deny)?);
+        let groups = profile.groups.as_ref().map(|groups| groups.iter().cloned().collect());
+        Ok(Self { groups, filters })
+    }
+
+    /// Whether the session may see this tool.
+    #[must_use]
+    pub fn shows(&self, tool: &Tool) -> bool {
+        self.shows_group(tool.group()) && self.filters.iter().all(|filter| filter.allows(tool.id()))
+    }
+
+    fn shows_group(&self, group: &str) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.contains(group))
+    }
+
+    /// The part of the catalogue that the session sees.
+    #[must_use]
+    pub fn view(&self, catalogue: &Catalogue) -> View {
+        let tools: Arc<[Arc<Tool>]> =
+            catalogue.tools().iter().filter(|tool| self.shows(tool)).cloned().collect();
+        let with_tools: HashSet<&str> = tools.iter().map(|tool| tool.id().server()).collect();
+        let servers = catalogue
+            .servers()
+            .iter()
+            .filter(|server| with_tools.contains(server.name.as_str()) || self.shows_absent(server))
+            .map(|server| {
+                let tools = tools.iter().filter(|tool| tool.id().server() == server.name).count();
+                Server { tools, ..server.clone() }
+            })
+            .collect();
+        View { tools, servers }
+    }
+
+    /// A server without visible tools is worth a word only where it is not ready and its tools might be seen.
+    fn shows_absent(&self, server: &Server) -> bool {
+        server.health != Health::Ready
+            && self.shows_group(&server.group)
+            && self.filters.iter().all(|filter| filter.may_show(&server.name))
+    }
+}
+
+/// What one session sees of one catalogue: the visible tools, and the servers they are on. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct View {
+    tools: Arc<[Arc<Tool>]>,
+    servers: Arc<[Server]>,
+}
+
+impl View {
+    /// The visible tools, by server and name.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<Tool>] {
+        &self.tools
+    }
+
+    /// The servers with visible tools, and those that might have some but are down, starting or switched off. Their
+    /// `tools` counts visible ones.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The visible tool with this id.
+    #[must_use]
+    pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
+        self.position(id).map(|at| &self.tools[at])
+    }
+
+    /// What the definitions of the visible tools together cost in a model's context, in estimated tokens: what the
+    /// manifest replaces.
+    #[must_use]
+    pub fn schema_tokens(&self) -> usize {
+        crate::catalogue::schema_tokens(&self.tools)
+    }
+
+    /// Its place among the visible tools.
+    pub(crate) fn position(&self, id: &ToolId) -> Option<usize> {
+        self.tools.binary_search_by(|tool| tool.id().cmp(id)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{ExternalSettings, Listing, external_part};
+    use serde_json::json;
+
+    fn catalogue() -> Catalogue {
+        let part = |name: &str, tools: &[&str]| {
+            let tools = tools.iter().map(|tool| json!({ "name": tool })).collect();
+            let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+            external_part(name, &ExternalSettings::default(), &listing)
+        };
+        let down = |name| {
+            let listing = Listing::without_tools(Health::Down("gone".into()));
+            external_part(name, &ExternalSettings::default(), &listing)
+        };
+        Catalogue::merge(&[
+            part("files", &["read", "delete_all", "user-profile/update"]),
+            part("web", &["search"]),
+            down("mail"),
+        ])
+    }
+
+    fn seen(profile: Profile) -> (Vec<String>, Vec<String>) {
+        let view = Scope::new(&[], &profile).unwrap().view(&catalogue());
+        (
+            view.tools().iter().map(|tool| tool.id().to_string()).collect(),
+            view.servers().iter().map(|server| server.name.clone()).collect(),
+        )
+    }
+
+    #[test]
+    fn globs_over_ids() {
+        for (globs, id, matches) in [
+            (&["files/*"][..], "files/user-profile/update", true),
+            (&["*/delete_*"], "files/delete_all", true),
+            (&["*/delete_*"], "files/read", false),
+            (&["files/{read,write}"], "files/read", true),
+            (&["file?/read"], "files/read", true),
+            (&["FILES/*"], "files/read", false),
+            (&["file*"], "files/read", true),
+            (&["files/read"], "files/reader", false),
+            (&["*"], "a/b", true),
+        ] {
+            let id = ToolId::parse(id).unwrap();
+            assert_eq!(Filter::new(globs, &[]).unwrap().allows(&id), matches, "{globs:?} {id}");
+            assert_eq!(Filter::new(&[], globs).unwrap().allows(&id), !matches, "deny {globs:?} {id}");
+        }
+    }
+
+    #[test]
+    fn bad_globs_are_all_named() {
+        let error = Filter::new(&["web", "ok/*"], &["x/["]).unwrap_err();
+        assert_eq!(error.0.len(), 2);
+        assert!(error.to_string().contains("write `web/*`"), "{error}");
+    }
+
+    #[test]
+    fn groups_and_filters_narrow_the_view() {
+        assert_eq!(seen(Profile::new("a")).0.len(), 4);
+        assert_eq!(seen(Profile::new("a").groups(["web"])).0, ["web/search"]);
+        assert_eq!(seen(Profile::new("a").deny(["files/*"])).0, ["web/search"]);
+        assert_eq!(
+            seen(Profile::new("a").allow(["files/*"]).deny(["*/delete_*"])).0,
+            ["files/read", "files/user-profile/update"]
+        );
+    }
+
+    #[test]
+    fn a_server_that_is_down_is_named_only_where_its_tools_might_be_seen() {
+        let names = |profile| seen(profile).1;
+        assert_eq!(names(Profile::new("a")), ["files", "mail", "web"]);
+        assert_eq!(names(Profile::new("a").groups(["web"])), ["web"]);
+        assert_eq!(names(Profile::new("a").deny(["mail/*"])), ["files", "web"]);
+        assert_eq!(names(Profile::new("a").deny(["mail/send"])), ["files", "mail", "web"]);
+        assert_eq!(names(Profile::new("a").allow(["web/*"])), ["web"]);
+        assert_eq!(names(Profile::new("a").allow(["ma*/send"])), ["mail"]);
+    }
+}

@@ -1,0 +1,557 @@
+//! One established MCP connection: the handshake in either era, the list of tools, calls.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
+    InitializeRequestParams, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
+    serve_client_with_lifecycle,
+};
+use rmcp::{ClientHandler, RoleClient, ServiceError};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::diagnostics::Diagnostics;
+use super::raw::{ProgressListener, RawTransport, Tap};
+use crate::catalogue::{Health, Listing};
+use crate::dispatch::DispatchError;
+use crate::tool::{JsonObject, ToolContext, ToolResult};
+
+/// The most pages of a list of tools that are read.
+const MAX_PAGES: usize = 100;
+
+/// The most tools that are taken from one server. The largest known has some 350.
+const MAX_TOOLS: usize = 4_000;
+
+/// The most JSON that is taken as one server's tools, in bytes.
+const MAX_TOOL_BYTES: usize = 32 << 20;
+
+/// How many reports of progress may wait to be handed on.
+const PROGRESS_BUFFER: usize = 32;
+
+/// How the handshake is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// Not known yet: `server/discover`, and `initialize` where the server does not know that.
+    Unknown,
+    /// `initialize` alone (revisions up to 2025-11-25).
+    Legacy,
+    /// `server/discover` alone (from 2026-07-28).
+    Modern,
+}
+
+impl Era {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        match self {
+            Self::Unknown => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+            Self::Legacy => ClientLifecycleMode::Initialize,
+            Self::Modern => ClientLifecycleMode::Discover { preferred_versions },
+        }
+    }
+}
+
+/// What we tell a server of ourselves: a name, and that we offer it nothing.
+#[derive(Debug)]
+struct Client;
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> InitializeRequestParams {
+        let aster = Implementation::new("aster", env!("CARGO_PKG_VERSION"));
+        InitializeRequestParams::new(ClientCapabilities::default(), aster)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server answered with an error.
+    Refused { code: i64, message: String },
+    /// The connection has ended.
+    Ended,
+}
+
+/// The limits of one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallLimits {
+    /// Without a sign of progress.
+    pub(super) idle: Duration,
+    /// In all.
+    pub(super) total: Duration,
+}
+
+/// A connection on which requests can be made, any number at a time. Dropping it closes the server's standard input.
+#[derive(Debug)]
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Client>,
+    tap: Arc<Tap>,
+    diagnostics: Arc<Diagnostics>,
+}
+
+impl Connection {
+    /// Does the handshake. No deadline: that is the caller's.
+    ///
+    /// # Errors
+    ///
+    /// Why it failed; [`Failure::Ended`] where the server closed its output.
+    pub(super) async fn open<R, W>(
+        reader: R,
+        writer: W,
+        era: Era,
+        tap: Arc<Tap>,
+        diagnostics: Arc<Diagnostics>,
+    ) -> Result<Self, Failure>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let transport = RawTransport::new(reader, writer, Arc::clone(&tap));
+        match serve_client_with_lifecycle(Client, transport, era.lifecycle()).await {
+            Ok(service) => Ok(Self { service, tap, diagnostics }),
+            Err(error) => Err(handshake_failure(error, &diagnostics)),
+        }
+    }
+
+    /// Whether the server speaks a revision without `initialize`.
+    pub(super) fn era(&self) -> Era {
+        let version = self.service.peer_info().map(|info| info.protocol_version.clone());
+        if version.is_some_and(|version| !version.has_initialize()) { Era::Modern } else { Era::Legacy }
+    }
+
+    /// What there is to hear on the connection.
+    pub(super) fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// What the server says of itself, with these tools.
+    pub(super) fn listing(&self, tools: Vec<Value>) -> Listing {
+        let mut listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+        let Some(info) = self.service.peer_info() else { return listing };
+        listing.protocol = Some(info.protocol_version.to_string());
+        listing.instructions.clone_from(&info.instructions);
+        if let Some(server) = &info.server_info {
+            listing.title = server.title.clone().or_else(|| Some(server.name.clone()));
+            listing.version = Some(server.version.clone());
+        }
+        listing
+    }
+
+    /// Reads the whole list of tools, each as the server wrote it. Reading ends where the server says so, where it
+    /// repeats itself, or at a cap; a page that fails after the first costs what would have followed.
+    ///
+    /// # Errors
+    ///
+    /// Where the first page fails or is no list.
+    pub(super) async fn tools(&self) -> Result<Vec<Value>, Failure> {
+        let mut list = ToolList::default();
+        let mut cursor = None;
+        for page in 0..MAX_PAGES {
+            let mut request = ListToolsRequest::default();
+            if let Some(cursor) = cursor.take() {
+                request.params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            }
+            let read = match self.request(ClientRequest::ListToolsRequest(request)).await {
+                Ok(result) => list
+                    .add(result)
+                    .map_err(|reason| Failure::Refused { code: 0, message: reason.to_owned() }),
+                // A server without tools may not know the method.
+                Err(Failure::Refused { code, .. })
+                    if page == 0 && code == i64::from(ErrorCode::METHOD_NOT_FOUND.0) =>
+                {
+                    return Ok(Vec::new());
+                }
+                Err(failure) => Err(failure),
+            };
+            match read {
+                Ok(Some(next)) => cursor = Some(next),
+                Ok(None) => return Ok(list.tools),
+                Err(Failure::Refused { message, .. }) if page > 0 => {
+                    tracing::warn!(message, page, "the list of tools breaks off");
+                    return Ok(list.tools);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        tracing::warn!("the list of tools has more than {MAX_PAGES} pages");
+        Ok(list.tools)
+    }
+
+    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is no result; `None` where the connection has ended, for which the supervisor has the reason.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        context: &ToolContext,
+        limits: CallLimits,
+    ) -> Result<ToolResult, Option<DispatchError>> {
+        let (listener, mut progress) = mpsc::channel(PROGRESS_BUFFER);
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut request = CallToolRequest::new(params);
+        request.extensions.insert(ProgressListener(listener));
+
+        let mut reply = pin!(self.request(ClientRequest::CallToolRequest(request)));
+        let mut idle = pin!(sleep(limits.idle));
+        let end = sleep_until(Instant::now() + limits.total);
+        let mut end = pin!(end);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut end => return Err(Some(timed_out(limits.total))),
+                // Before the reply, so that no report comes after it.
+                Some(report) = progress.recv() => {
+                    idle.as_mut().reset(Instant::now() + limits.idle);
+                    let message = report.message.map(|message| self.diagnostics.safe(&message));
+                    context.progress(report.done, report.total, message.as_deref());
+                }
+                reply = &mut reply => return match reply {
+                    Ok(result) => complete(result),
+                    Err(Failure::Refused { code, message }) => Err(Some(DispatchError::Protocol { code, message })),
+                    Err(Failure::Ended) => Err(None),
+                },
+                () = context.cancelled() => return Err(Some(DispatchError::Cancelled)),
+                () = &mut idle => return Err(Some(timed_out(limits.idle))),
+            }
+        }
+    }
+
+    /// Asks a modern server to say when its list of tools changes, which older ones do unasked. Completes when it
+    /// stops doing so: `true` where it may be asked again.
+    pub(super) async fn subscribe(&self) -> bool {
+        let changes =
+            self.service.peer_info().and_then(|info| info.capabilities.tools.as_ref()?.list_changed);
+        if self.era() == Era::Legacy || changes != Some(true) {
+            return false;
+        }
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
+        // The notifications themselves are heard on the tap.
+        self.request(ClientRequest::SubscriptionsListenRequest(request)).await.is_ok()
+    }
+
+    async fn request(&self, request: ClientRequest) -> Result<Value, Failure> {
+        let peer: &Peer<RoleClient> = self.service.peer();
+        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let mut pending =
+            Pending { handle: Some(handle.map_err(|error| self.failure(error))?), tap: &self.tap };
+        tokio::select! {
+            biased;
+            reply = pending.reply() => match reply {
+                Ok(ServerResult::CustomResult(result)) => Ok(result.0),
+                // The transport makes no other; were it to, this is what the server said, if less faithfully.
+                Ok(other) => Ok(serde_json::to_value(other).unwrap_or_default()),
+                Err(error) => Err(self.failure(error)),
+            },
+            () = self.tap.ended.cancelled() => Err(Failure::Ended),
+        }
+    }
+
+    fn failure(&self, error: ServiceError) -> Failure {
+        match error {
+            ServiceError::McpError(error) => Failure::Refused {
+                code: error.code.0.into(),
+                message: self.diagnostics.message(&error.message),
+            },
+            _ => Failure::Ended,
+        }
+    }
+}
+
+/// A request that waits for its reply. Dropped before that, it tells the server.
+struct Pending<'a> {
+    handle: Option<RequestHandle<RoleClient>>,
+    tap: &'a Tap,
+}
+
+impl Pending<'_> {
+    async fn reply(&mut self) -> Result<ServerResult, ServiceError> {
+        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
+        let reply = (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed));
+        self.tap.forget_progress(&handle.progress_token);
+        self.handle = None;
+        reply
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        self.tap.forget_progress(&handle.progress_token);
+        if self.tap.ended.is_cancelled() {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(handle.cancel(Some("the caller no longer waits".to_owned())));
+        }
+    }
+}
+
+/// The tools read so far.
+#[derive(Debug, Default)]
+struct ToolList {
+    tools: Vec<Value>,
+    bytes: usize,
+    seen: HashSet<String>,
+    cursors: HashSet<String>,
+}
+
+impl ToolList {
+    /// Takes in a page and gives back the cursor of the next, where there is one that is worth asking for.
+    fn add(&mut self, page: Value) -> Result<Option<String>, &'static str> {
+        let Value::Object(mut page) = page else { return Err("its list of tools is no object") };
+        let Some(Value::Array(tools)) = page.remove("tools") else {
+            return Err("its list of tools is no array");
+        };
+        for tool in tools {
+            let text = tool.to_string();
+            self.bytes += text.len();
+            if self.tools.len() == MAX_TOOLS || self.bytes > MAX_TOOL_BYTES {
+                tracing::warn!("the list of tools is cut at {} tools", self.tools.len());
+                return Ok(None);
+            }
+            // A server that repeats a page says nothing new; one that contradicts itself is the catalogue's to judge.
+            if self.seen.insert(text) {
+                self.tools.push(tool);
+            }
+        }
+        let next = page.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
+        Ok(next.filter(|next| self.cursors.insert((*next).to_owned())).map(str::to_owned))
+    }
+}
+
+/// The result of a call, unless it is a question of the server's: 2026-07-28 marks those.
+fn complete(result: Value) -> Result<ToolResult, Option<DispatchError>> {
+    let what = match result.get("resultType").and_then(Value::as_str) {
+        None | Some("complete") => return Ok(ToolResult::from_value(result)),
+        Some("input_required") => "it asks for input from the user during the call (`input_required`)",
+        Some("task") => "it answers with a task to be polled",
+        Some(_) => "it answers with a kind of result that is not known here",
+    };
+    let code = ErrorCode::INVALID_REQUEST.0.into();
+    Err(Some(DispatchError::Protocol { code, message: format!("{what}, which is not supported") }))
+}
+
+fn timed_out(limit: Duration) -> DispatchError {
+    DispatchError::TimedOut { seconds: limit.as_secs() }
+}
+
+fn handshake_failure(error: ClientInitializeError, diagnostics: &Diagnostics) -> Failure {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            handshake_failure(*fallback, diagnostics)
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            Failure::Refused { code: error.code.0.into(), message: diagnostics.message(&error.message) }
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
+            let message =
+                format!("it speaks none of the protocol revisions known here, only {}", versions.join(", "));
+            Failure::Refused { code: 0, message: diagnostics.message(&message) }
+        }
+        _ => Failure::Ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Profile, Session};
+    use crate::tool::{ClientLink, LogLevel};
+    use serde_json::json;
+    use std::sync::Mutex;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
+    const LIMITS: CallLimits = CallLimits { idle: Duration::from_secs(2), total: Duration::from_secs(600) };
+
+    /// The server's end, driven by a test. Time is paused, so that it passes only when all wait for it.
+    struct Server {
+        reader: BufReader<tokio::io::ReadHalf<DuplexStream>>,
+        writer: tokio::io::WriteHalf<DuplexStream>,
+    }
+
+    impl Server {
+        async fn next(&mut self) -> Value {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).await.unwrap();
+            serde_json::from_str(&line).unwrap_or_default()
+        }
+
+        async fn expect(&mut self, method: &str) -> Value {
+            let message = self.next().await;
+            assert_eq!(message["method"], method, "{message}");
+            message
+        }
+
+        async fn send(&mut self, message: Value) {
+            self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+
+        async fn reply(&mut self, request: &Value, result: Value) {
+            self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+        }
+
+        async fn refuse(&mut self, request: &Value) {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            self.send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
+        }
+    }
+
+    type Opening = tokio::task::JoinHandle<Result<Connection, Failure>>;
+
+    fn open() -> (Opening, Server, Arc<Tap>) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (reader, writer) = tokio::io::split(ours);
+        let diagnostics = Arc::new(Diagnostics::new("test", []));
+        let tap = Tap::new(Arc::clone(&diagnostics));
+        let opening =
+            tokio::spawn(Connection::open(reader, writer, Era::Unknown, Arc::clone(&tap), diagnostics));
+        let (reader, writer) = tokio::io::split(theirs);
+        (opening, Server { reader: BufReader::new(reader), writer }, tap)
+    }
+
+    fn initialized() -> Value {
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}})
+    }
+
+    async fn connected() -> (Arc<Connection>, Server) {
+        let (opening, mut server, _) = open();
+        let discover = server.expect("server/discover").await;
+        server.refuse(&discover).await;
+        let initialize = server.expect("initialize").await;
+        server.reply(&initialize, initialized()).await;
+        server.expect("notifications/initialized").await;
+        (Arc::new(opening.await.unwrap().unwrap()), server)
+    }
+
+    #[derive(Default)]
+    struct Reports(Mutex<Vec<f64>>);
+
+    impl ClientLink for Reports {
+        fn progress(&self, done: f64, _: Option<f64>, _: Option<&str>) {
+            self.0.lock().unwrap().push(done);
+        }
+
+        fn log(&self, _: LogLevel, _: &str) {}
+    }
+
+    type Calling = tokio::task::JoinHandle<Result<ToolResult, Option<DispatchError>>>;
+
+    fn call(connection: &Arc<Connection>, client: Option<Arc<dyn ClientLink>>) -> Calling {
+        let connection = Arc::clone(connection);
+        let context = ToolContext::new(Arc::new(Session::new(Profile::new("a"))), "1").with_client(client);
+        tokio::spawn(async move { connection.call("t", JsonObject::new(), &context, LIMITS).await })
+    }
+
+    /// A package runner that fetches its server takes longer than the SDK waits for `server/discover`.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_slow_to_start_is_not_taken_at_its_first_word() {
+        let (opening, mut server, _) = open();
+        let discover = server.expect("server/discover").await;
+        let initialize = server.expect("initialize").await;
+        sleep(Duration::from_secs(20)).await;
+        server.refuse(&discover).await;
+        server.reply(&initialize, initialized()).await;
+        let connection = opening.await.unwrap().unwrap();
+        assert_eq!(connection.era(), Era::Legacy);
+        assert_eq!(connection.listing(Vec::new()).protocol.as_deref(), Some("2025-06-18"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_modern_server_that_is_slow_to_start_is_recognised() {
+        let (opening, mut server, tap) = open();
+        let discover = server.expect("server/discover").await;
+        let initialize = server.expect("initialize").await;
+        server.reply(&discover, json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        server.refuse(&initialize).await;
+        assert!(opening.await.unwrap().is_err());
+        assert!(tap.modern_after_all.get().is_some(), "the supervisor tries again with this");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_keeps_a_long_call_alive() {
+        let (connection, mut server) = connected().await;
+        let client = Arc::new(Reports::default());
+        let calling = call(&connection, Some(client.clone()));
+        let request = server.expect("tools/call").await;
+        // Some servers turn the token into a string.
+        let token = request["params"]["_meta"]["progressToken"].to_string();
+        for step in 1..=90 {
+            sleep(Duration::from_secs(1)).await;
+            let params = json!({"progressToken": token, "progress": step});
+            server
+                .send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+                .await;
+        }
+        server.reply(&request, json!({"content": []})).await;
+        assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": []}));
+        assert_eq!(client.0.lock().unwrap().len(), 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_and_endless_progress_both_end_a_call() {
+        let (connection, mut server) = connected().await;
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 2 })));
+        let cancelled = server.expect("notifications/cancelled").await;
+        assert_eq!(cancelled["params"]["requestId"], request["id"]);
+
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        let began = Instant::now();
+        while !calling.is_finished() {
+            sleep(Duration::from_secs(1)).await;
+            let params = json!({"progressToken": request["params"]["_meta"]["progressToken"], "progress": 1});
+            server
+                .send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+                .await;
+        }
+        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 600 })));
+        assert!(began.elapsed() < Duration::from_secs(602));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_reply_to_a_cancelled_call_is_dropped() {
+        let (connection, mut server) = connected().await;
+        let calling = call(&connection, None);
+        let late = server.expect("tools/call").await;
+        assert!(calling.await.unwrap().is_err());
+        server.expect("notifications/cancelled").await;
+
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        server.reply(&late, json!({"content": "late"})).await;
+        server.reply(&request, json!({"content": "now"})).await;
+        assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": "now"}));
+    }
+
+    #[test]
+    fn a_list_is_capped() {
+        let tools: Vec<_> = (0..MAX_TOOLS + 1).map(|number| json!({"name": number})).collect();
+        let mut list = ToolList::default();
+        assert_eq!(list.add(json!({"tools": tools, "nextCursor": "more"})), Ok(None));
+        assert_eq!(list.tools.len(), MAX_TOOLS);
+
+        let mut list = ToolList::default();
+        let big = json!({"description": "x".repeat(MAX_TOOL_BYTES)});
+        assert_eq!(
+            list.add(json!({"tools": [{"name": "a"}, big, {"name": "b"}], "nextCursor": "more"})),
+            Ok(None)
+        );
+        assert_eq!(list.tools, [json!({"name": "a"})]);
+    }
+}

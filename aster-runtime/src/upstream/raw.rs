@@ -1,0 +1,736 @@
+//! A client transport over a pair of byte streams that loses nothing of what a server says.
+//!
+//! Constraints it imposes on itself: only the replies of the handshake are decoded into the SDK's closed types, every
+//! other result passes as the JSON that arrived; what is no message is skipped and never answered; a line that exceeds
+//! the cap ends the connection, since the reply that it may have been would otherwise be waited for; splitting takes
+//! time linear in the bytes; `receive` may be cancelled at any point without losing any.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, GetMeta,
+    InitializeResult, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, NumberOrString, ProgressToken,
+    RequestId, ServerNotification, ServerRequest, ServerResult,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::diagnostics::Diagnostics;
+
+/// The longest line that a server may write, in bytes without its line feed.
+pub(super) const MAX_LINE: usize = 16 << 20;
+
+/// How many messages may wait for the server to read them.
+const MAX_UNREAD: usize = 4_096;
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+
+type Incoming = RxJsonRpcMessage<RoleClient>;
+type Outgoing = TxJsonRpcMessage<RoleClient>;
+
+/// One line of a byte stream, without its line feed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// The beginning of a line that exceeds the cap; the rest is dropped.
+    TooLong(Vec<u8>),
+}
+
+/// Splits a byte stream into lines, however it arrives.
+#[derive(Debug)]
+pub(super) struct Lines {
+    buffer: Vec<u8>,
+    /// Where the next line begins in `buffer`.
+    start: usize,
+    /// Up to where `buffer` has been searched for a line feed.
+    searched: usize,
+    /// The rest of a line that was too long is being dropped.
+    skipping: bool,
+    cap: usize,
+}
+
+impl Lines {
+    pub(super) fn new(cap: usize) -> Self {
+        Self { buffer: Vec::new(), start: 0, searched: 0, skipping: false, cap }
+    }
+
+    /// Takes in what arrived.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        // Moved once per push and only after a line was taken, so what moves is no longer than one earlier push.
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next line that is complete, or too long to become so.
+    pub(super) fn next(&mut self) -> Option<Line> {
+        loop {
+            let feed = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n');
+            let Some(end) = feed.map(|at| self.searched + at) else {
+                self.searched = self.buffer.len();
+                return self.overflow();
+            };
+            let line = self.start..end;
+            self.start = end + 1;
+            self.searched = self.start;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if line.len() > self.cap {
+                return Some(Line::TooLong(self.buffer[line.start..line.start + self.cap].to_vec()));
+            }
+            return Some(Line::Whole(self.buffer[line].to_vec()));
+        }
+    }
+
+    /// What is left when the stream has ended.
+    pub(super) fn finish(&mut self) -> Option<Line> {
+        let rest = self.buffer.split_off(self.start);
+        *self = Self { skipping: self.skipping, ..Self::new(self.cap) };
+        (!rest.is_empty() && !self.skipping).then_some(Line::Whole(rest))
+    }
+
+    fn overflow(&mut self) -> Option<Line> {
+        if self.skipping {
+            self.clear();
+            return None;
+        }
+        if self.buffer.len() - self.start <= self.cap {
+            return None;
+        }
+        let line = self.buffer[self.start..self.start + self.cap].to_vec();
+        self.clear();
+        self.skipping = true;
+        Some(Line::TooLong(line))
+    }
+
+    fn clear(&mut self) {
+        self.buffer = Vec::new();
+        self.start = 0;
+        self.searched = 0;
+    }
+}
+
+/// Progress of one call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Progress {
+    pub(super) done: f64,
+    pub(super) total: Option<f64>,
+    pub(super) message: Option<String>,
+}
+
+/// Where the progress of a request goes: an extension of the request, so that the transport knows of it before the
+/// first byte is sent and no early notification is lost.
+#[derive(Debug, Clone)]
+pub(super) struct ProgressListener(pub(super) mpsc::Sender<Progress>);
+
+/// A request whose progress is listened to.
+#[derive(Debug)]
+struct Listening {
+    request: RequestId,
+    listener: mpsc::Sender<Progress>,
+}
+
+/// What a connection hears beside the replies, and how it ended. Shared by the transport and its user.
+#[derive(Debug)]
+pub(super) struct Tap {
+    /// The server said that its list of tools changed.
+    pub(super) list_changed: Notify,
+    /// The connection has ended.
+    pub(super) ended: CancellationToken,
+    /// A reply to `server/discover` came after the handshake had given up on it, and it was no error.
+    pub(super) modern_after_all: OnceLock<()>,
+    failure: OnceLock<String>,
+    progress: Mutex<HashMap<i64, Listening>>,
+    diagnostics: Arc<Diagnostics>,
+}
+
+impl Tap {
+    pub(super) fn new(diagnostics: Arc<Diagnostics>) -> Arc<Self> {
+        Arc::new(Self {
+            list_changed: Notify::new(),
+            ended: CancellationToken::new(),
+            modern_after_all: OnceLock::new(),
+            failure: OnceLock::new(),
+            progress: Mutex::default(),
+            diagnostics,
+        })
+    }
+
+    /// What the server did that ended the connection, where it was more than closing it.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Stops listening to the progress of a request.
+    pub(super) fn forget_progress(&self, token: &ProgressToken) {
+        if let NumberOrString::Number(token) = token.0 {
+            self.progress().remove(&token);
+        }
+    }
+
+    fn fail(&self, reason: String) {
+        // The first failure is the cause; what follows is its consequence.
+        let _ = self.failure.set(reason);
+        self.ended.cancel();
+    }
+
+    fn listen_to_progress(
+        &self,
+        token: Option<ProgressToken>,
+        request: RequestId,
+        listener: &ProgressListener,
+    ) {
+        if let Some(ProgressToken(NumberOrString::Number(token))) = token {
+            self.progress().insert(token, Listening { request, listener: listener.0.clone() });
+        }
+    }
+
+    /// After its reply, a request makes no progress.
+    fn end_progress(&self, answered: &RequestId) {
+        self.progress().retain(|_, listening| listening.request != *answered);
+    }
+
+    fn report_progress(&self, params: Option<&Value>) {
+        let field = |key| params.and_then(|params| params.get(key));
+        let Some(token) = field("progressToken").and_then(number) else { return };
+        let progress = self.progress();
+        let Some(Listening { listener, .. }) = progress.get(&token) else { return };
+        let report = Progress {
+            done: field("progress").and_then(Value::as_f64).unwrap_or_default(),
+            total: field("total").and_then(Value::as_f64),
+            message: field("message").and_then(Value::as_str).map(str::to_owned),
+        };
+        // A listener that is behind loses reports, not the call.
+        let _ = listener.try_send(report);
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<i64, Listening>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handshake {
+    Discover,
+    Initialize,
+}
+
+struct Write {
+    line: Vec<u8>,
+    done: oneshot::Sender<io::Result<()>>,
+}
+
+/// The transport. See the module's documentation.
+pub(super) struct RawTransport<R> {
+    reader: R,
+    at_end: bool,
+    lines: Lines,
+    chunk: Vec<u8>,
+    ready: VecDeque<Incoming>,
+    queue: mpsc::Sender<Write>,
+    writer: JoinHandle<()>,
+    handshake: Option<(RequestId, Handshake)>,
+    /// The id of a `server/discover` that the handshake gave up on.
+    given_up: Option<RequestId>,
+    tap: Arc<Tap>,
+}
+
+impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
+    /// A transport that reads `reader` and writes `writer`, from a task of its own so that whole lines are written in
+    /// the order in which they were sent.
+    pub(super) fn new<W>(reader: R, writer: W, tap: Arc<Tap>) -> Self
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (queue, lines) = mpsc::channel(MAX_UNREAD);
+        Self {
+            reader,
+            at_end: false,
+            lines: Lines::new(MAX_LINE),
+            chunk: vec![0; CHUNK],
+            ready: VecDeque::new(),
+            queue,
+            writer: tokio::spawn(write(writer, lines, Arc::clone(&tap))),
+            handshake: None,
+            given_up: None,
+            tap,
+        }
+    }
+
+    fn take_line(&mut self, line: Line) {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong(_) => {
+                let reason =
+                    format!("it wrote a line of more than {} MiB on its standard output", MAX_LINE >> 20);
+                self.tap.fail(reason);
+                self.ready.clear();
+                return;
+            }
+        };
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        // Most junk is plain text, which needs no parser.
+        if !matches!(line[0], b'{' | b'[') {
+            self.tap.diagnostics.junk(line);
+            return;
+        }
+        match parse(line) {
+            Ok(Value::Array(batch)) if !batch.is_empty() => {
+                for message in batch {
+                    self.take_value(message, line);
+                }
+            }
+            Ok(value) => self.take_value(value, line),
+            Err(error) => self.take_unreadable(line, &error),
+        }
+    }
+
+    fn take_value(&mut self, value: Value, line: &[u8]) {
+        match value {
+            Value::Object(message) if message.get("jsonrpc").and_then(Value::as_str) == Some("2.0") => {
+                if self.take_message(message).is_none() {
+                    self.tap.diagnostics.junk(line);
+                }
+            }
+            _ => self.tap.diagnostics.junk(line),
+        }
+    }
+
+    /// `None` where it is no message after all.
+    fn take_message(&mut self, mut message: Map<String, Value>) -> Option<()> {
+        let id = message.get("id").and_then(request_id);
+        if let Some(method) = message.get("method") {
+            let method = method.as_str()?.to_owned();
+            return match id {
+                Some(id) => self.take_request(id, method, message),
+                None => self.take_notification(&method, message),
+            };
+        }
+        let id = id.map(answered_id);
+        // Some servers write `"error": null` beside a result.
+        if let Some(error) = message.remove("error").filter(|error| !error.is_null()) {
+            self.take_error(id, error_data(error));
+            return Some(());
+        }
+        let result = message.remove("result")?;
+        self.take_result(id?, result);
+        Some(())
+    }
+
+    fn take_request(&mut self, id: RequestId, method: String, mut message: Map<String, Value>) -> Option<()> {
+        let params = message.remove("params");
+        let known = json!({ "method": method, "params": params.clone().unwrap_or_else(|| json!({})) });
+        // What the SDK cannot read goes to it as a request that it does not know, so that the server gets an answer.
+        let request = serde_json::from_value::<ServerRequest>(known)
+            .unwrap_or_else(|_| ServerRequest::CustomRequest(CustomRequest::new(method, params)));
+        self.ready.push_back(JsonRpcMessage::request(request, id));
+        Some(())
+    }
+
+    fn take_notification(&mut self, method: &str, mut message: Map<String, Value>) -> Option<()> {
+        match method {
+            "notifications/progress" => self.tap.report_progress(message.get("params")),
+            "notifications/tools/list_changed" => self.tap.list_changed.notify_one(),
+            "notifications/message" => self.tap.diagnostics.log(message.get("params")),
+            "notifications/cancelled" => {
+                message.remove("jsonrpc");
+                let notification =
+                    serde_json::from_value::<ServerNotification>(Value::Object(message)).ok()?;
+                self.ready.push_back(JsonRpcMessage::notification(notification));
+            }
+            // The rest concerns what Aster does not use, or is the server's own invention.
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn take_result(&mut self, id: RequestId, result: Value) {
+        self.tap.end_progress(&id);
+        let Some((expected, handshake)) = self.handshake.clone() else {
+            self.reply(id, ServerResult::CustomResult(CustomResult(result)));
+            return;
+        };
+        if expected != id {
+            self.take_late(&id, true);
+            return;
+        }
+        self.handshake = None;
+        let decoded = match handshake {
+            Handshake::Discover => discover_result(&result).map(ServerResult::DiscoverResult),
+            Handshake::Initialize => initialize_result(&result).map(ServerResult::InitializeResult),
+        };
+        match decoded {
+            Some(decoded) => self.reply(id, decoded),
+            None => self.take_error(
+                Some(id),
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "the reply to the handshake is malformed", None),
+            ),
+        }
+    }
+
+    fn take_error(&mut self, id: Option<RequestId>, error: ErrorData) {
+        if let Some(id) = &id {
+            self.tap.end_progress(id);
+        }
+        if let (Some((expected, _)), Some(id)) = (&self.handshake, &id) {
+            if expected != id {
+                self.take_late(id, false);
+                return;
+            }
+            self.handshake = None;
+        }
+        self.ready.push_back(JsonRpcMessage::error(error, id));
+    }
+
+    /// A reply that the handshake no longer waits for. The SDK gives `server/discover` ten seconds, which a package
+    /// runner with a cold cache exceeds, and takes its late reply for one to `initialize`.
+    fn take_late(&mut self, id: &RequestId, success: bool) {
+        if success && self.given_up.as_ref() == Some(id) {
+            let _ = self.tap.modern_after_all.set(());
+        }
+    }
+
+    /// A line that looks like JSON and is not, or not such as can be kept: nested too deeply, a number out of range.
+    fn take_unreadable(&mut self, line: &[u8], error: &serde_json::Error) {
+        /// Reads any depth, since what is ignored is not recursed into.
+        #[derive(Deserialize)]
+        struct Reply {
+            id: Value,
+            #[serde(rename = "result")]
+            _result: IgnoredAny,
+        }
+        let id = serde_json::from_slice::<Reply>(line)
+            .ok()
+            .and_then(|reply| request_id(&reply.id))
+            .map(answered_id);
+        self.tap.diagnostics.junk(line);
+        if let Some(id) = id {
+            let message = format!("the server's reply cannot be read: {error}");
+            self.take_error(Some(id), ErrorData::new(ErrorCode::PARSE_ERROR, message, None));
+        }
+    }
+
+    fn reply(&mut self, id: RequestId, result: ServerResult) {
+        self.ready.push_back(JsonRpcMessage::Response(JsonRpcResponse {
+            jsonrpc: JsonRpcVersion2_0,
+            id,
+            result,
+        }));
+    }
+
+    /// Notes what the transport must know of a message that is about to be sent.
+    fn note(&mut self, message: &Outgoing) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let handshake = match &request.request {
+            ClientRequest::DiscoverRequest(_) => Handshake::Discover,
+            ClientRequest::InitializeRequest(_) => Handshake::Initialize,
+            other => {
+                if let Some(listener) = other.extensions().get::<ProgressListener>() {
+                    let token = other.get_meta().get_progress_token();
+                    self.tap.listen_to_progress(token, request.id.clone(), listener);
+                }
+                return;
+            }
+        };
+        self.given_up = self.handshake.replace((request.id.clone(), handshake)).map(|(id, _)| id);
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
+    type Error = io::Error;
+
+    fn send(&mut self, message: Outgoing) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.note(&message);
+        // Queued here and not in the future: the SDK polls those in any order.
+        let (done, written) = oneshot::channel();
+        let queued = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
+            line.push(b'\n');
+            self.queue.try_send(Write { line, done }).map_err(|error| {
+                if matches!(error, mpsc::error::TrySendError::Full(_)) {
+                    self.tap.fail("it does not read its standard input".to_owned());
+                }
+                io::ErrorKind::BrokenPipe.into()
+            })
+        });
+        async move {
+            queued?;
+            written.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Incoming> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Some(message);
+            }
+            if self.tap.failure().is_some() {
+                return None;
+            }
+            if let Some(line) = self.lines.next() {
+                self.take_line(line);
+                continue;
+            }
+            if self.at_end {
+                self.tap.ended.cancel();
+                return None;
+            }
+            let read = tokio::select! {
+                biased;
+                read = self.reader.read(&mut self.chunk) => read,
+                () = self.tap.ended.cancelled() => return None,
+            };
+            match read {
+                Ok(count) if count > 0 => self.lines.push(&self.chunk[..count]),
+                // A pipe that fails has nothing more to say than one that ended.
+                _ => {
+                    self.at_end = true;
+                    if let Some(line) = self.lines.finish() {
+                        self.take_line(line);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.tap.ended.cancel();
+        self.writer.abort();
+        Ok(())
+    }
+}
+
+impl<R> Drop for RawTransport<R> {
+    fn drop(&mut self) {
+        self.tap.ended.cancel();
+        // Closes the server's standard input, even where a write to it is stuck.
+        self.writer.abort();
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Write>, tap: Arc<Tap>) {
+    while let Some(Write { line, done }) = lines.recv().await {
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+        .await;
+        let failed = written.is_err();
+        let _ = done.send(written);
+        if failed {
+            // How it ended is to be seen from the process.
+            tap.ended.cancel();
+            return;
+        }
+    }
+}
+
+/// Reads JSON that is UTF-8, and as well as can be done JSON that is not: a server that writes Latin-1 for one `é`
+/// still answers.
+fn parse(line: &[u8]) -> serde_json::Result<Value> {
+    match std::str::from_utf8(line) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)),
+    }
+}
+
+fn request_id(value: &Value) -> Option<RequestId> {
+    match value {
+        Value::Number(id) => id.as_i64().map(RequestId::Number),
+        Value::String(id) => Some(RequestId::String(id.as_str().into())),
+        _ => None,
+    }
+}
+
+/// The id of a request of ours, all of which are numbers: some servers answer with it as a string.
+fn answered_id(id: RequestId) -> RequestId {
+    match &id {
+        RequestId::String(text) => text.parse().map_or(id.clone(), RequestId::Number),
+        RequestId::Number(_) => id,
+    }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// A JSON-RPC error, however it is written.
+fn error_data(error: Value) -> ErrorData {
+    let code = error.get("code").and_then(number).and_then(|code| i32::try_from(code).ok());
+    let message = match (error.get("message"), &error) {
+        (Some(Value::String(message)), _) | (None, Value::String(message)) => message.clone(),
+        _ => error.to_string(),
+    };
+    ErrorData::new(code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), message, error.get("data").cloned())
+}
+
+/// The reply to `initialize`, read strictly or else reduced to what Aster uses of it.
+fn initialize_result(result: &Value) -> Option<InitializeResult> {
+    if let Ok(strict) = InitializeResult::deserialize(result) {
+        return Some(strict);
+    }
+    let version = result.get("protocolVersion").and_then(Value::as_str)?;
+    let text = |pointer| result.pointer(pointer).and_then(Value::as_str);
+    InitializeResult::deserialize(json!({
+        "protocolVersion": version,
+        "capabilities": tools_capability(result),
+        "serverInfo": {
+            "name": text("/serverInfo/name").unwrap_or_default(),
+            "title": text("/serverInfo/title"),
+            "version": text("/serverInfo/version").unwrap_or_default(),
+        },
+        "instructions": text("/instructions"),
+    }))
+    .ok()
+}
+
+/// The reply to `server/discover`, likewise.
+fn discover_result(result: &Value) -> Option<DiscoverResult> {
+    if let Ok(strict) = DiscoverResult::deserialize(result) {
+        return Some(strict);
+    }
+    let versions = result.get("supportedVersions")?.as_array()?;
+    DiscoverResult::deserialize(json!({
+        "resultType": "complete",
+        "supportedVersions": versions.iter().filter(|version| version.is_string()).collect::<Vec<_>>(),
+        "capabilities": tools_capability(result),
+        "instructions": result.get("instructions").and_then(Value::as_str),
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": result.get("_meta").filter(|meta| meta.is_object()),
+    }))
+    .ok()
+}
+
+fn tools_capability(result: &Value) -> Value {
+    let changes = result.pointer("/capabilities/tools/listChanged").and_then(Value::as_bool);
+    json!({ "tools": { "listChanged": changes.unwrap_or_default() } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(cap: usize, pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Line> {
+        let mut lines = Lines::new(cap);
+        let mut found = Vec::new();
+        for piece in pieces {
+            lines.push(&piece);
+            while let Some(line) = lines.next() {
+                found.push(line);
+            }
+        }
+        found.extend(lines.finish());
+        found
+    }
+
+    /// Cuts bytes at places that come from `cuts`.
+    fn pieces(bytes: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
+        let mut cuts: Vec<_> =
+            cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
+        cuts.sort_unstable();
+        cuts.windows(2).map(|cut| bytes[cut[0]..cut[1]].to_vec()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn how_bytes_arrive_makes_no_difference(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'x'), any::<u8>()], 0..200),
+            cuts in prop::collection::vec(any::<usize>(), 0..40),
+            cap in 1_usize..50,
+        ) {
+            let expected: Vec<_> = bytes
+                .split(|&byte| byte == b'\n')
+                .map(|line| match line.len() > cap {
+                    true => Line::TooLong(line[..cap].to_vec()),
+                    false => Line::Whole(line.to_vec()),
+                })
+                .collect();
+            // After the last line feed there is a line only if there is something.
+            let count = expected.len() - usize::from(bytes.last().is_none_or(|&byte| byte == b'\n'));
+            prop_assert_eq!(lines(cap, pieces(&bytes, &cuts)), &expected[..count]);
+        }
+
+        #[test]
+        fn numbers_are_kept_exactly(number in prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL) {
+            let text = json!(number).to_string();
+            prop_assert_eq!(parse(text.as_bytes()).unwrap().as_f64(), Some(number));
+        }
+    }
+
+    #[test]
+    fn a_long_line_in_small_pieces_takes_linear_time() {
+        // Quadratic work on this would be some 10^12 steps.
+        let long = vec![b'x'; 4 << 20];
+        let found = lines(MAX_LINE, long.chunks(4).map(<[u8]>::to_vec).chain([b"\n".to_vec()]));
+        assert_eq!(found, [Line::Whole(long)]);
+    }
+
+    async fn receive_all(bytes: &[u8]) -> (Vec<Incoming>, Arc<Tap>) {
+        let tap = Tap::new(Arc::new(Diagnostics::new("test", [])));
+        let mut transport = RawTransport::new(bytes, tokio::io::sink(), Arc::clone(&tap));
+        let mut received = Vec::new();
+        while let Some(message) = transport.receive().await {
+            received.push(message);
+        }
+        (received, tap)
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_harms(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(receive_all(&bytes));
+        }
+
+        #[test]
+        fn no_message_harms(message in r#"\{"jsonrpc":"2.0"(,"(id|method|params|result|error)":(1|null|"1"|"a"|\{\}|\[\]|\{"progressToken":1\}|\{"requestId":1\}|"notifications/progress"|"notifications/cancelled"|"ping")){0,5}\}"#) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(receive_all(message.as_bytes()));
+        }
+    }
+
+    #[tokio::test]
+    async fn shapes_of_messages() {
+        let input = concat!(
+            "{\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{\"b\":1,\"a\":2},\"error\":null}\n",
+            "[{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":\"plain\"},{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}]\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":99999999999,\"message\":\"big\"}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"ping\"}\n",
+            "{\"jsonrpc\":\"1.0\",\"id\":6,\"result\":{}}\n",
+            "{\"id\":7,\"result\":{}}\n",
+        );
+        let (received, tap) = receive_all(input.as_bytes()).await;
+        let written: Vec<_> =
+            received.iter().map(|message| serde_json::to_string(message).unwrap()).collect();
+        assert_eq!(
+            written,
+            [
+                r#"{"jsonrpc":"2.0","id":3,"result":{"b":1,"a":2}}"#,
+                r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"plain"}}"#,
+                r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"big"}}"#,
+                r#"{"jsonrpc":"2.0","id":"s","method":"ping"}"#,
+            ]
+        );
+        assert_eq!(tap.diagnostics.lines().len(), 2);
+    }
+}
