@@ -23,7 +23,8 @@ fn at(tokens: &impl ToTokens) -> Span {
 
 /// Adds an argument to the schema.
 pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
-    let Argument { name, ty, description, default, range, url } = argument;
+    let Argument { name, ty, default, range, url, .. } = argument;
+    let description = super::description(private, &argument.description);
     let spot = at(ty);
     let default = default.as_ref().map(|default| {
         let spot = at(default);

@@ -90,7 +90,8 @@ fn about_tool(tool: &Tool) -> String {
 
 /// The constant that describes a server, as an expression.
 fn constant(server: &Server, private: &TokenStream) -> TokenStream {
-    let Server { name, description, tools, .. } = server;
+    let Server { name, tools, .. } = server;
+    let description = super::description(private, &server.description);
     let title = option(private, server.title.as_ref());
     let instructions = option(private, server.instructions.as_ref());
     let group = option(private, server.group.as_ref());

@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
 use super::{asserts, location, option};
-use crate::model::{Description, Tool};
+use crate::model::Tool;
 use crate::path::CratePath;
 
 /// What stands beside a free function: a type of its name, which is no other than a place for the constant. A module
@@ -52,10 +52,7 @@ pub(super) fn spec(
 ) -> TokenStream {
     let Tool { ident, name, tier, hot, .. } = tool;
     let title = option(private, tool.title.as_ref());
-    let description = match &tool.description {
-        Description::Text(text) => quote!(#text),
-        Description::Computed(parts) => quote!(#private::concat!(#(#parts, "\n"),*)),
-    };
+    let description = super::description(private, &tool.description);
     let group = option(private, tool.group.as_ref());
     let read_only = option(private, tool.read_only);
     let destructive = option(private, tool.destructive);

@@ -1,7 +1,7 @@
 //! A crate that re-exports the runtime, and whose users do not know its name.
 
 mod facade {
-    pub use aster_runtime as aster;
+    pub(crate) use aster_runtime as aster;
 }
 
 use crate::facade::aster::{mcp_server, mcp_tool};

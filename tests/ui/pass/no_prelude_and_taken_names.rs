@@ -1,26 +1,24 @@
 //! Nothing is in scope but what the user put there, and that has the names of the prelude.
 #![no_implicit_prelude]
 #![deny(warnings)]
+#![expect(missing_docs, reason = "names are all that matters here")]
 
 pub struct Option;
 pub struct Result;
 pub struct Vec;
 pub struct Box;
-#[allow(non_snake_case, reason = "the point of the test")]
+#[expect(non_snake_case, reason = "the point of the test")]
 pub mod Some {}
-#[allow(non_snake_case, reason = "the point of the test")]
+#[expect(non_snake_case, reason = "the point of the test")]
 pub fn Ok() {}
-#[allow(non_snake_case, reason = "the point of the test")]
+#[expect(non_snake_case, reason = "the point of the test")]
 pub fn None() {}
 pub trait Clone {}
 pub trait Into {}
 pub const CALL: u8 = 0;
-#[allow(non_upper_case_globals, reason = "the point of the test")]
-pub const call: u8 = 0;
-#[allow(non_upper_case_globals, reason = "the point of the test")]
-pub const state: u8 = 0;
-#[allow(non_upper_case_globals, reason = "the point of the test")]
-pub const argument_0: u8 = 0;
+pub fn call() {}
+pub fn state() {}
+pub fn argument_0() {}
 
 ::aster_runtime::groups! { pub RESEARCH }
 

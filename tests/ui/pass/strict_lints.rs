@@ -1,7 +1,8 @@
-//! A crate that takes everything seriously, and cannot be told to look away.
-#![forbid(unsafe_code)]
-#![forbid(missing_docs, unused, nonstandard_style, unreachable_pub, future_incompatible, rust_2018_idioms)]
-#![deny(warnings)]
+//! A crate that takes everything seriously. `nonstandard_style` is denied and not forbidden, for `inventory::submit!` has
+//! an `allow` of its own.
+#![forbid(unsafe_code, missing_docs, unused_imports, dead_code)]
+#![deny(warnings, unused, nonstandard_style, unreachable_pub, future_incompatible, rust_2018_idioms)]
+#![deny(clippy::all, clippy::pedantic)]
 
 use aster_runtime::{McpServer, NativeServer, ServerEnv, StartError, mcp_server, mcp_tool};
 
