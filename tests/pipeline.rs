@@ -74,7 +74,7 @@ impl Desk {
     }
 
     /// Waits until it is cancelled.
-    #[mcp_tool(tier = Elevated, timeout = "1h")]
+    #[mcp_tool(tier = Elevated, timeout = "60m")]
     async fn wait(&self, ctx: &ToolContext) {
         self.waiting.notify_one();
         ctx.cancelled().await;
@@ -388,7 +388,8 @@ async fn a_new_listing_is_a_new_catalogue() {
 async fn a_server_without_state_is_left_out_with_the_reason() {
     let host = Host::builder().catalogue(catalogue![Desk::SERVER]).build().await.unwrap();
     assert!(host.catalogue().tools().is_empty());
-    let Health::Down(reason) = &host.catalogue().servers()[0].health else { panic!("down") };
+    let catalogue = host.catalogue();
+    let Health::Down(reason) = &catalogue.servers()[0].health else { panic!("down") };
     assert!(reason.contains("HostBuilder::with_server"), "{reason}");
 }
 
