@@ -230,8 +230,10 @@ async fn calls_to_one_server_do_not_wait_for_each_other() {
     assert_eq!((waited.expect("it went on").to_text(), opened), ("a".to_owned(), "opened".to_owned()));
 }
 
+type Report = (f64, Option<f64>, Option<String>);
+
 #[derive(Default)]
-struct Client(Mutex<Vec<(f64, Option<f64>, Option<String>)>>);
+struct Client(Mutex<Vec<Report>>);
 
 impl ClientLink for Client {
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
