@@ -23,6 +23,47 @@ pub struct Proposed {
     pub arguments: JsonObject,
 }
 
+/// Which check refused a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Check {
+    /// The session does not know such a tool.
+    Scope,
+    /// The request could not be read.
+    Request,
+    /// The arguments do not fit the schema.
+    Arguments,
+    /// The session has not looked at the schema.
+    Describe,
+    /// A hook.
+    Hook,
+    /// A URL leads where calls may not go.
+    Egress,
+    /// A human, or the lack of one.
+    Approval,
+    /// The record of the call could not be written.
+    Audit,
+}
+
+/// A refusal: which check, and a text for the model that says why and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Denied {
+    /// Which check.
+    pub check: Check,
+    /// Why, for the model.
+    pub message: String,
+}
+
+impl Denied {
+    /// A refusal by this check.
+    #[must_use]
+    pub fn new(check: Check, message: impl Into<String>) -> Self {
+        Self { check, message: message.into() }
+    }
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +89,8 @@ pub enum Outcome {
 pub struct Completed {
     /// What came of it.
     pub outcome: Outcome,
+    /// The check that refused it, where one did.
+    pub denied: Option<Check>,
     /// What the caller is told.
     pub result: ToolResult,
     /// How long it took, the gate included.

@@ -13,10 +13,10 @@ pub use jsonl::JsonLines;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::{Completed, Outcome};
+use crate::call::{Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
+use crate::gate::Admitted;
 use crate::gate::secrets::Redactor;
-use crate::gate::{Admitted, Check, Denied};
 use crate::session::Session;
 use crate::spec::Tier;
 use crate::text;
@@ -210,7 +210,8 @@ impl Trail {
         error: Option<String>,
         result: ToolResult,
     ) -> Completed {
-        let completed = Completed { outcome, result, duration: self.started.elapsed() };
+        let denied_by = denied.map(|denied| denied.check);
+        let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
         if let Some(denied) = denied {
             self.record.decision = Some(Decision::Denied(denied.check));
         }

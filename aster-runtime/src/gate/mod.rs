@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use admit::{Admitted, admit};
-use serde::Serialize;
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;
 use self::hooks::Hook;
+pub use crate::call::{Check, Denied};
 
 /// What the gate decides by.
 #[derive(Clone)]
@@ -42,46 +42,5 @@ impl Default for Gate {
             hooks: Vec::new(),
             egress: EgressPolicy::default(),
         }
-    }
-}
-
-/// Which check refused a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Check {
-    /// The session does not know such a tool.
-    Scope,
-    /// The request could not be read.
-    Request,
-    /// The arguments do not fit the schema.
-    Arguments,
-    /// The session has not looked at the schema.
-    Describe,
-    /// A hook.
-    Hook,
-    /// A URL leads where calls may not go.
-    Egress,
-    /// A human, or the lack of one.
-    Approval,
-    /// The record of the call could not be written.
-    Audit,
-}
-
-/// A refusal: which check, and a text for the model that says why and what to do instead.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Denied {
-    /// Which check.
-    pub check: Check,
-    /// Why, for the model.
-    pub message: String,
-}
-
-impl Denied {
-    /// A refusal by this check.
-    #[must_use]
-    pub fn new(check: Check, message: impl Into<String>) -> Self {
-        Self { check, message: message.into() }
     }
 }

@@ -4,6 +4,7 @@
 //! around the gate.
 #![expect(deprecated, reason = "logging is deprecated from 2026-07-28 on, and older clients still show it")]
 
+pub mod binary;
 mod link;
 mod stdio;
 

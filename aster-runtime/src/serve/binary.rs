@@ -1,0 +1,186 @@
+//! A whole binary from a catalogue: what [`serve_main!`](crate::serve_main) expands to.
+//!
+//! Meant for a server of one's own, without a configuration: everything a client or a person needs of it, and nothing
+//! of what the `aster` command adds.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shape, stdio};
+use crate::call::{Check, Outcome};
+use crate::catalogue::{Catalogue, NativeCatalogue};
+use crate::gate::approval::Terminal;
+use crate::host::{CallOptions, Host, HostSession};
+use crate::session::Profile;
+use crate::text;
+
+/// Makes `main` of a binary that offers a catalogue: `list`, `search`, `describe`, `call`, `serve` and `check`.
+///
+/// `serve` speaks MCP on standard input and output and offers `aster_mcp`; `serve NAME` offers one server's tools under
+/// their own names. A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked,
+/// 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was
+/// denied, 5 it could not be finished.
+///
+/// ```no_run
+/// use aster_runtime::{NativeCatalogue, catalogue, mcp_tool};
+///
+/// /// Adds two whole numbers.
+/// #[mcp_tool(tier = Standard)]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// const CATALOGUE: NativeCatalogue = catalogue![add::TOOL];
+///
+/// aster_runtime::serve_main!(CATALOGUE);
+/// ```
+#[macro_export]
+macro_rules! serve_main {
+    ($catalogue:expr) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::serve::binary::main($catalogue, ::core::env!("CARGO_PKG_NAME"))
+        }
+    };
+}
+
+const USAGE: &str = "\
+  list                     the tools, a line each
+  search QUERY             the tools that match
+  describe ID              a tool's description and schema
+  call ID [JSON]           calls a tool with an object of arguments
+  serve [SERVER]           speaks MCP on standard input and output
+  check                    checks the catalogue and starts its servers
+";
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn main(catalogue: NativeCatalogue, program: &str) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(5, &format!("the runtime cannot be started: {error}")),
+    };
+    let code = runtime.block_on(run(catalogue, program, &arguments));
+    // A thread that still waits for input must not hold the process.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if matches!(words.as_slice(), ["help" | "-h" | "--help"]) {
+        return show(&format!("{program}: tools for agents\n\n{USAGE}"));
+    }
+    let mut builder = Host::builder().catalogue(catalogue);
+    if !matches!(words.as_slice(), ["serve", ..])
+        && let Some(terminal) = Terminal::new()
+    {
+        builder = builder.approver(Arc::new(terminal));
+    }
+    let host = match builder.build().await {
+        Ok(host) => host,
+        Err(error) => return fail(3, &error.to_string()),
+    };
+    let profile = Profile::new(program);
+    if let ["serve", rest @ ..] = words.as_slice() {
+        let shape = match rest {
+            [] => Shape::Bridge,
+            [server] => Shape::Server((*server).to_owned()),
+            _ => return fail(2, "serve takes at most one server"),
+        };
+        return match stdio(host, profile, shape, CancellationToken::new()).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(2, &error.to_string()),
+        };
+    }
+    let session = match host.session(profile) {
+        Ok(session) => session,
+        Err(error) => return fail(3, &error.to_string()),
+    };
+    match words.as_slice() {
+        ["list"] => show(&list(&host.catalogue())),
+        ["check"] => check(&host.catalogue()),
+        ["search", query @ ..] => {
+            answer(&session, json!({"action": "search", "query": query.join(" ")})).await
+        }
+        ["describe", id] => answer(&session, json!({"action": "describe", "name": id})).await,
+        ["call", id] => call(&session, id, "{}").await,
+        ["call", id, arguments] => call(&session, id, arguments).await,
+        [] => fail(2, &format!("say what to do:\n{USAGE}")),
+        other => fail(2, &format!("`{}` is no command:\n{USAGE}", text::one_line(&other.join(" "), 100))),
+    }
+}
+
+fn list(catalogue: &Catalogue) -> String {
+    let lines = catalogue
+        .tools()
+        .iter()
+        .map(|tool| format!("{}  [{}]  {}\n", tool.id(), tool.tier(), tool.summary()));
+    let away = catalogue.servers().iter().filter(|server| server.tools == 0);
+    lines.chain(away.map(|server| format!("{}  {}\n", server.name, server.health))).collect()
+}
+
+fn check(catalogue: &Catalogue) -> ExitCode {
+    let down: Vec<String> = catalogue
+        .servers()
+        .iter()
+        .filter(|server| server.health != crate::catalogue::Health::Ready)
+        .map(|server| format!("server {}: {}", server.name, server.health))
+        .collect();
+    if !down.is_empty() {
+        return fail(3, &down.join("\n"));
+    }
+    show(&format!("{} tools on {} servers, no problem\n", catalogue.tools().len(), catalogue.servers().len()))
+}
+
+async fn answer(session: &HostSession, request: Value) -> ExitCode {
+    let answer = session.call(&request).await;
+    if answer.is_error() {
+        return fail(2, &answer.to_text());
+    }
+    let pretty = serde_json::from_str::<Value>(&answer.to_text())
+        .and_then(|answer| serde_json::to_string_pretty(&answer));
+    show(&format!("{}\n", pretty.unwrap_or_else(|_| answer.to_text())))
+}
+
+async fn call(session: &HostSession, id: &str, arguments: &str) -> ExitCode {
+    let arguments = match serde_json::from_str(arguments) {
+        Ok(Value::Object(arguments)) => arguments,
+        Ok(other) => {
+            return fail(
+                2,
+                &format!("the arguments are {}; write an object", crate::catalogue::schema::kind(&other)),
+            );
+        }
+        Err(error) => return fail(2, &format!("the arguments are not JSON: {error}")),
+    };
+    let completed = session.execute(id, arguments, CallOptions::default()).await;
+    let told = completed.result.to_text();
+    match completed.outcome {
+        Outcome::Ok => show(&format!("{}\n", text::block(&told, usize::MAX))),
+        Outcome::ToolError => fail(1, &told),
+        // What could not be found or read is a mistake of whoever typed it.
+        Outcome::Denied
+            if matches!(completed.denied, Some(Check::Scope | Check::Request | Check::Arguments)) =>
+        {
+            fail(2, &told)
+        }
+        Outcome::Denied => fail(4, &told),
+        _ => fail(5, &told),
+    }
+}
+
+/// Writes to standard output. A reader that has gone is no failure.
+fn show(out: &str) -> ExitCode {
+    let _ = io::stdout().lock().write_all(out.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn fail(code: u8, message: &str) -> ExitCode {
+    let _ = writeln!(io::stderr().lock(), "error: {}", text::block(message, usize::MAX));
+    ExitCode::from(code)
+}
