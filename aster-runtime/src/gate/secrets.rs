@@ -140,7 +140,7 @@ mod tests {
             let text = format!("{before}{secret}{after}");
             let redactor = Redactor::new([&secret]);
             prop_assume!(!REDACTED.contains(&secret));
-            prop_assert!(!redactor.redact(&text).contains(&secret) || format!("{before}{REDACTED}{after}").contains(&secret));
+            prop_assert!(!redactor.redact(&text).contains(&secret) || [&*before, REDACTED, &*after].concat().contains(&secret));
         }
     }
 }
