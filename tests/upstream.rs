@@ -446,6 +446,7 @@ async fn the_servers_own_requests_are_answered() {
         serde_json::from_str(&answer).expect("an answer is JSON")
     };
     assert_eq!(ask("ping", json!({})).await["result"], json!({}));
+    assert_eq!(ask("ping", json!(null)).await["result"], json!({}));
     let sampling = json!({"messages": [], "maxTokens": 1});
     assert_eq!(ask("sampling/createMessage", sampling).await["error"]["code"], -32601);
     assert_eq!(ask("sampling/createMessage", json!({"malformed": true})).await["error"]["code"], -32601);

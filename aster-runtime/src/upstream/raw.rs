@@ -280,7 +280,6 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
                 let reason =
                     format!("it wrote a line of more than {} MiB on its standard output", MAX_LINE >> 20);
                 self.tap.fail(reason);
-                self.ready.clear();
                 return;
             }
         };
@@ -339,7 +338,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_request(&mut self, id: RequestId, method: String, mut message: Map<String, Value>) -> Option<()> {
-        let params = message.remove("params");
+        let params = message.remove("params").filter(|params| !params.is_null());
         let known = json!({ "method": method, "params": params.clone().unwrap_or_else(|| json!({})) });
         // What the SDK cannot read goes to it as a request that it does not know, so that the server gets an answer.
         let request = serde_json::from_value::<ServerRequest>(known)
