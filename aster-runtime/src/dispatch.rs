@@ -1,6 +1,7 @@
 //! The last step of an admitted call: into a native function, or to the upstream of an external server.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::catalogue::{ExternalSettings, Listing, Origin};
+use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
 use crate::gate::Admitted;
 use crate::spec::ToolSpec;
 use crate::tool::{Invocation, JsonObject, ServerState, ToolContext, ToolResult};
@@ -34,6 +35,51 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// Ends the connection and whatever the upstream started for it.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// An external server that is not started, and why: switched off, without consent, or not startable as configured.
+#[derive(Debug)]
+pub struct IdleUpstream {
+    name: String,
+    settings: ExternalSettings,
+    listing: watch::Sender<Arc<Listing>>,
+}
+
+impl IdleUpstream {
+    /// A server of this name in this state, which stays.
+    #[must_use]
+    pub fn new(name: impl Into<String>, settings: ExternalSettings, health: Health) -> Arc<Self> {
+        let listing = watch::Sender::new(Arc::new(Listing::without_tools(health)));
+        Arc::new(Self { name: name.into(), settings, listing })
+    }
+}
+
+impl Upstream for IdleUpstream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn settings(&self) -> ExternalSettings {
+        self.settings.clone()
+    }
+
+    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
+        self.listing.subscribe()
+    }
+
+    fn call(
+        &self,
+        _: &str,
+        _: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let reason = self.listing.borrow().health.to_string();
+        Box::pin(ready(Err(DispatchError::Unavailable { server: self.name.clone(), reason })))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
 }
 
 /// Why an admitted call has no result.

@@ -191,6 +191,13 @@ impl View {
         self.position(id).map(|at| &self.tools[at])
     }
 
+    /// What the definitions of the visible tools together cost in a model's context, in estimated tokens: what the
+    /// manifest replaces.
+    #[must_use]
+    pub fn schema_tokens(&self) -> usize {
+        crate::catalogue::schema_tokens(&self.tools)
+    }
+
     /// Its place among the visible tools.
     pub(crate) fn position(&self, id: &ToolId) -> Option<usize> {
         self.tools.binary_search_by(|tool| tool.id().cmp(id)).ok()

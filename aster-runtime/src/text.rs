@@ -129,6 +129,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn no_cap_is_a_cap_too() {
+        assert_eq!(block("a\u{1b}b", usize::MAX), "ab");
+        assert_eq!(one_line("a\nb", usize::MAX), "a b");
+    }
+
+    #[test]
     fn sentences() {
         assert_eq!(first_sentence("Reads a file. Returns text."), "Reads a file.");
         assert_eq!(first_sentence("Takes a path, e.g. a/b. Fails."), "Takes a path, e.g. a/b.");

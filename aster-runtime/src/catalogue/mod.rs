@@ -253,7 +253,7 @@ impl Catalogue {
     /// saves.
     #[must_use]
     pub fn schema_tokens(&self) -> usize {
-        self.tools.iter().map(|tool| crate::inject::estimate_tokens(&function_form(tool).to_string())).sum()
+        schema_tokens(&self.tools)
     }
 
     /// Whether both are the very same catalogue.
@@ -261,6 +261,11 @@ impl Catalogue {
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tools, &other.tools) && Arc::ptr_eq(&self.servers, &other.servers)
     }
+}
+
+/// What the definitions of these tools together cost in a model's context.
+pub(crate) fn schema_tokens(tools: &[Arc<Tool>]) -> usize {
+    tools.iter().map(|tool| crate::inject::estimate_tokens(&function_form(tool).to_string())).sum()
 }
 
 /// A tool as a function of the model's own, the way it is offered without progressive disclosure.

@@ -1,0 +1,151 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::exit;
+
+/// All your MCP servers behind one bridge.
+#[derive(Debug, Parser)]
+#[command(name = "aster", version, after_help = exit::HELP, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// The user's own configuration, in place of the one in the configuration directory.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write JSON to standard output; failures as JSON to standard error.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Keep notes, warnings and progress to yourself.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Do not look for a project's `aster.yaml`.
+    #[arg(long, global = true)]
+    pub(crate) no_project: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Tools and servers: list, search, describe, call, serve, trust.
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// Write a commented `aster.yaml`.
+    Init(Init),
+    /// Check the configuration and the native catalogue, and name every problem.
+    Check(Check),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    /// The servers, what was left out and why, and what the manifest costs.
+    List(List),
+    /// Tools that fit some words.
+    Search(Search),
+    /// The whole definition of tools.
+    Describe(Describe),
+    /// Call a tool.
+    Call(Call),
+    /// Serve all tools behind the bridge over standard input and output; with a name, one server alone.
+    Serve(Serve),
+    /// Consent to the servers that the project's file declares.
+    Trust(Trust),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// List the tools too.
+    #[arg(long)]
+    pub(crate) tools: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// What to look for. Empty lists everything, page by page.
+    pub(crate) query: String,
+    /// Look on one server only.
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// How many tools to show.
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    /// How many to skip.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) offset: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    /// Ids, `server/tool`.
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The id, `server/tool`.
+    pub(crate) id: String,
+    /// The arguments: a JSON object, `@FILE` with one, or `-` for standard input.
+    #[arg(value_name = "JSON")]
+    pub(crate) arguments: Option<String>,
+    /// One argument, `name=value`. A value that is JSON counts as JSON, else as text.
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub(crate) pairs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// A server to serve alone, its tools under their own names.
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The servers; none means all that need consent.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// List what was consented to.
+    #[arg(long, conflicts_with_all = ["remove", "yes", "names"])]
+    pub(crate) list: bool,
+    /// Take consent back.
+    #[arg(long, requires = "names", conflicts_with = "yes")]
+    pub(crate) remove: bool,
+    /// Consent without being asked, for scripts.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Write `./aster.yaml`, the project's file.
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) project: bool,
+    /// Overwrite a file that is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Start the servers too, and check what they list.
+    #[arg(long)]
+    pub(crate) start: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

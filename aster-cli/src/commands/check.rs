@@ -1,0 +1,149 @@
+//! `aster check`: every problem of the configuration and the native catalogue, and with `--start` of the servers.
+
+use std::path::PathBuf;
+
+use aster_runtime::catalogue::{Health, native_parts};
+use aster_runtime::config::{Config, Problem};
+use aster_runtime::text::one_line;
+use serde::Serialize;
+
+use crate::args::{Check, Global};
+use crate::compose::{self, Start};
+use crate::exit::{Exit, Failure, count};
+use crate::render::{Output, Report};
+
+/// The shape of `aster check --json`.
+#[derive(Default, Serialize)]
+struct Checked {
+    files: Vec<PathBuf>,
+    /// How many external servers are configured.
+    servers: usize,
+    /// How many native tools there are.
+    native_tools: usize,
+    /// What has to be mended.
+    problems: Vec<Finding>,
+    /// What works, but not as it is written.
+    warnings: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    /// `file:line:column`, or the server or tool that is meant.
+    place: String,
+    message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    help: String,
+}
+
+impl From<&Problem> for Finding {
+    fn from(problem: &Problem) -> Self {
+        Self { place: problem.place(), message: problem.message.clone(), help: problem.help.clone() }
+    }
+}
+
+pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> Result<Exit, Failure> {
+    let mut checked = Checked::default();
+    check_native(&mut checked);
+    let mut exit = Exit::Success;
+    match compose::try_load(global) {
+        Err(error) => checked.problems.extend(error.problems().iter().map(Finding::from)),
+        Ok(config) => {
+            check_config(&config, &mut checked)?;
+            if arguments.start && checked.problems.is_empty() {
+                exit = check_servers(global, &mut checked, output).await?;
+            }
+        }
+    }
+    if !checked.problems.is_empty() && exit == Exit::Success {
+        exit = Exit::Configuration;
+    }
+    output.report(&checked);
+    Ok(exit)
+}
+
+fn check_native(checked: &mut Checked) {
+    match native_parts(compose::NATIVE.entries) {
+        Ok(parts) => checked.native_tools = parts.iter().map(|part| part.tools.len()).sum(),
+        Err(error) => checked.problems.extend(error.problems().iter().map(catalogue_finding)),
+    }
+}
+
+fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
+    checked.files.clone_from(&config.files);
+    checked.servers = config.servers.len();
+    checked.warnings.extend(config.warnings.iter().map(Finding::from));
+    let launches = config.servers.iter().filter(|server| !server.disabled);
+    checked.problems.extend(launches.filter_map(|server| server.launch.as_ref().err()).map(Finding::from));
+    if let Err(failure) = compose::audit(config) {
+        checked.problems.push(Finding {
+            place: "audit".to_owned(),
+            message: failure.to_string(),
+            help: String::new(),
+        });
+    }
+    let (store, warning) = compose::trust_store()?;
+    checked.warnings.extend(warning.map(|message| Finding {
+        place: "consents".to_owned(),
+        message,
+        help: String::new(),
+    }));
+    let unasked = config.servers.iter().filter(|server| !server.disabled && !store.trusts(server));
+    checked.warnings.extend(unasked.map(|server| Finding {
+        place: format!("{}:{}", one_line(&server.file.display().to_string(), 4096), server.line),
+        message: format!("server `{}` is not started before you consent to its command", server.name),
+        help: format!("run `aster mcp trust {}`", server.name),
+    }));
+    Ok(())
+}
+
+async fn check_servers(global: &Global, checked: &mut Checked, output: Output) -> Result<Exit, Failure> {
+    // The warnings of the configuration stand in the report.
+    let output = output.without_notes();
+    compose::with_host(global, Start::All, output, async |running| {
+        let catalogue = running.host.catalogue();
+        checked.problems.extend(catalogue.problems().iter().map(catalogue_finding));
+        let down = catalogue
+            .servers()
+            .iter()
+            .filter(|server| matches!(server.health, Health::Down(_) | Health::Starting));
+        let before = checked.problems.len();
+        checked.problems.extend(down.map(|server| Finding {
+            place: format!("server {}", server.name),
+            message: one_line(&server.health.to_string(), 500),
+            help: String::new(),
+        }));
+        Ok(if checked.problems.len() > before { Exit::Unavailable } else { Exit::Success })
+    })
+    .await
+}
+
+fn catalogue_finding(problem: &aster_runtime::catalogue::Problem) -> Finding {
+    let server = one_line(&problem.server, 100);
+    let place = match &problem.tool {
+        Some(tool) => format!("{server}/{}", one_line(tool, 100)),
+        None => format!("server {server}"),
+    };
+    Finding { place, message: one_line(&problem.reason.to_string(), 500), help: String::new() }
+}
+
+impl Report for Checked {
+    fn human(&self) -> String {
+        let line = |kind: &str, finding: &Finding| {
+            let help =
+                if finding.help.is_empty() { String::new() } else { format!("\n  help: {}", finding.help) };
+            format!("{kind}: {}: {}{help}", finding.place, finding.message)
+        };
+        let mut lines: Vec<String> =
+            self.files.iter().map(|file| format!("read {}", file.display())).collect();
+        lines.extend(self.problems.iter().map(|finding| line("problem", finding)));
+        lines.extend(self.warnings.iter().map(|finding| line("warning", finding)));
+        lines.push(format!(
+            "{}, {}, {}, {}",
+            count(self.servers, "external server"),
+            count(self.native_tools, "native tool"),
+            count(self.problems.len(), "problem"),
+            count(self.warnings.len(), "warning"),
+        ));
+        lines.join("\n")
+    }
+}

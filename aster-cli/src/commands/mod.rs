@@ -1,0 +1,10 @@
+//! One module per command: it gathers, judges, and hands a report to the renderer.
+
+pub(crate) mod call;
+pub(crate) mod check;
+pub(crate) mod describe;
+pub(crate) mod init;
+pub(crate) mod list;
+pub(crate) mod search;
+pub(crate) mod serve;
+pub(crate) mod trust;

@@ -1,0 +1,239 @@
+//! The composition root: from the command line and the configuration to a running host. Nothing else in the command
+//! knows which servers, sinks and stores there are.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aster_runtime::audit::{AuditSink, JsonLines, Record};
+use aster_runtime::catalogue::{Health, NativeCatalogue};
+use aster_runtime::config::trust::{self, TrustStore};
+use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
+use aster_runtime::dispatch::{IdleUpstream, Upstream};
+use aster_runtime::gate::approval::{Approver, Terminal};
+use aster_runtime::gate::egress::EgressPolicy;
+use aster_runtime::text::one_line;
+use aster_runtime::upstream::{StdioServer, StdioUpstream};
+use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
+
+use crate::args::Global;
+use crate::exit::{Exit, Failure};
+use crate::render::Output;
+use crate::{interrupt, progress};
+
+/// The native servers of this command.
+pub(crate) const NATIVE: NativeCatalogue = NativeCatalogue::EMPTY;
+
+/// The names of native servers, those of other systems too: a configuration must mean the same everywhere.
+const RESERVED: &[&str] = &["web", "shortcuts"];
+
+/// How long a server may take to start unless it is configured.
+const DEFAULT_STARTUP: Duration = Duration::from_secs(60);
+
+/// How much longer than that a server may keep a command waiting.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Reads the user's and the project's file.
+pub(crate) fn load(global: &Global) -> Result<Config, Failure> {
+    Ok(config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())?)
+}
+
+/// The same, for a command that reports the mistakes itself.
+pub(crate) fn try_load(global: &Global) -> Result<Config, ConfigError> {
+    config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())
+}
+
+fn sources(global: &Global) -> Sources {
+    let user = global.config.clone().or_else(config::user_file);
+    let look = !global.no_project;
+    let project = look.then(|| config::project_file(Path::new("."), user.as_deref())).flatten();
+    Sources { user, user_required: global.config.is_some(), project }
+}
+
+/// The consents of the user, and why they were not believed.
+pub(crate) fn trust_store() -> Result<(TrustStore, Option<String>), Failure> {
+    Ok(TrustStore::open(&state("consents")?.join(trust::FILE_NAME)))
+}
+
+fn state(what: &str) -> Result<PathBuf, Failure> {
+    config::state_directory()
+        .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no home directory to keep {what} in")))
+}
+
+/// Which external servers to start. Those that are not are no part of the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start<'a> {
+    All,
+    /// Those on which these ids are.
+    For(&'a [String]),
+}
+
+impl Start<'_> {
+    fn wants(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            // A bare name may be on any server.
+            Self::For(ids) => {
+                ids.iter().any(|id| id.split_once('/').is_none_or(|(server, _)| server == name))
+            }
+        }
+    }
+}
+
+/// A host and the session of whoever typed the command.
+pub(crate) struct Running {
+    pub(crate) host: Host,
+    pub(crate) session: HostSession,
+    pub(crate) config: Config,
+}
+
+/// Puts the host together, waits until its servers have started or failed to, does the work, and ends what was
+/// started, also where a signal cuts the work short.
+pub(crate) async fn with_host(
+    global: &Global,
+    which: Start<'_>,
+    output: Output,
+    work: impl AsyncFnOnce(&Running) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let stop = interrupt::token();
+    let config = load(global)?;
+    // Whoever typed the command is there to be asked.
+    let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
+    let host = host(&config, which, approver, output).await?;
+    let session = host
+        .session(profile("aster", &config))
+        .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
+    let running = Running { host, session, config };
+    let done = tokio::select! {
+        done = async {
+            progress::settle(&running.host, slowest.max(DEFAULT_STARTUP) + GRACE, output).await;
+            work(&running).await
+        } => done,
+        () = stop.cancelled() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+    };
+    running.host.close().await;
+    done
+}
+
+/// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
+/// servers go on starting.
+pub(crate) async fn serving(
+    global: &Global,
+    which: Start<'_>,
+    output: Output,
+) -> Result<(Host, Profile), Failure> {
+    let config = load(global)?;
+    let host = host(&config, which, None, output).await?;
+    Ok((host, profile("client", &config)))
+}
+
+fn profile(agent: &str, config: &Config) -> Profile {
+    let profile = Profile::new(agent).client(concat!("aster ", env!("CARGO_PKG_VERSION")));
+    match &config.project {
+        Some(project) => profile.project(one_line(&project.display().to_string(), 4096)),
+        None => profile,
+    }
+}
+
+async fn host(
+    config: &Config,
+    which: Start<'_>,
+    approver: Option<Arc<dyn Approver>>,
+    output: Output,
+) -> Result<Host, Failure> {
+    for problem in &config.warnings {
+        output.warn(problem);
+    }
+    let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Configuration, error.to_string());
+    let (store, warning) = trust_store()?;
+    if let Some(warning) = warning {
+        output.warn(warning);
+    }
+    let audit: Arc<dyn AuditSink> = match audit(config) {
+        Ok(audit) => Arc::new(audit),
+        Err(failure) => {
+            output.warn(&failure);
+            Arc::new(Unwritable)
+        }
+    };
+    let egress =
+        EgressPolicy::default().allow_private(&config.allow_private).map_err(|error| wrong(&error))?;
+    let mut builder = Host::builder()
+        .catalogue(NATIVE)
+        .config(ProgressiveConfig {
+            available_context_tokens: config.context_tokens,
+            inventory_threshold_percent: config.inventory_percent,
+            search_default_limit: config.search_limit,
+            ..ProgressiveConfig::default()
+        })
+        .egress(egress)
+        .audit(audit)
+        .secrets(config.secret_values().iter().cloned());
+    for filter in &config.filters {
+        builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
+    }
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
+    }
+    for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
+        builder = builder.with_upstream(upstream(server, &store));
+    }
+    builder.build().await.map_err(|error| wrong(&error))
+}
+
+/// The audit file.
+pub(crate) fn audit(config: &Config) -> Result<JsonLines, Failure> {
+    let path = match &config.audit_path {
+        Some(path) => path.clone(),
+        None => state("the audit")?.join("audit.jsonl"),
+    };
+    JsonLines::open(&path).map_err(|error| {
+        let place = one_line(&path.display().to_string(), 4096);
+        let message =
+            format!("the audit {place} cannot be written ({error}): only standard tools can be called");
+        Failure::new(Exit::Failed, message)
+    })
+}
+
+/// Stands for an audit that cannot be opened: looking is free, and the gate denies what must be recorded.
+struct Unwritable;
+
+impl AuditSink for Unwritable {
+    fn write(&self, _: &Record) -> io::Result<()> {
+        Err(io::Error::other("the audit cannot be opened"))
+    }
+}
+
+/// The connection to one server. This is the one place that starts what a configuration names, and it does not start
+/// what nobody has consented to.
+fn upstream(server: &ServerConfig, store: &TrustStore) -> Arc<dyn Upstream> {
+    let idle = |health| IdleUpstream::new(&server.name, server.settings.clone(), health);
+    if server.disabled {
+        return idle(Health::Disabled);
+    }
+    if !store.trusts(server) {
+        return idle(trust::needs_consent(&server.name));
+    }
+    let launch = match &server.launch {
+        Ok(launch) => launch,
+        Err(problem) => return idle(Health::Down(problem.to_string())),
+    };
+    let mut stdio = StdioServer::new(&server.name, &launch.command)
+        .args(launch.args.iter().cloned())
+        .settings(server.settings.clone());
+    for (name, value) in &launch.env {
+        stdio = stdio.env(name, value);
+    }
+    if let Some(directory) = &launch.directory {
+        stdio = stdio.cwd(directory);
+    }
+    if let Some(limit) = server.startup_timeout {
+        stdio = stdio.startup_timeout(limit);
+    }
+    if let Some(limit) = server.call_timeout {
+        stdio = stdio.call_timeout(limit);
+    }
+    StdioUpstream::spawn(stdio)
+}

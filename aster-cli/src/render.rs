@@ -1,0 +1,165 @@
+//! What people and programs get to see. Nothing else in the command writes to standard output or standard error.
+//!
+//! Constraint: what strangers wrote has been made safe before it comes here, or is made safe here.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use aster_runtime::text::is_unsafe;
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::Global;
+use crate::exit::Failure;
+
+/// What a command found out, for programs (`Serialize`, a stable shape) and for people.
+pub(crate) trait Report: Serialize {
+    /// The text for people, without a line feed at its end.
+    fn human(&self) -> String;
+}
+
+/// Where and how to show it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    pub(crate) fn new(global: &Global) -> Self {
+        Self { json: global.json, quiet: global.quiet }
+    }
+
+    /// The same, with notes, warnings and progress kept back.
+    pub(crate) fn without_notes(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether progress would be seen and wanted.
+    pub(crate) fn shows_progress(self) -> bool {
+        !self.json && !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// The result, to standard output.
+    pub(crate) fn report(self, report: &impl Report) {
+        if self.json {
+            line(io::stdout(), safe_json(report));
+        } else {
+            line(io::stdout(), report.human());
+        }
+    }
+
+    /// A text that a person must have seen before an answer, to standard error, `--quiet` or not.
+    pub(crate) fn tell(self, text: impl Display) {
+        line(io::stderr(), text);
+    }
+
+    /// A text for people, to standard error.
+    pub(crate) fn note(self, text: impl Display) {
+        if !self.quiet {
+            line(io::stderr(), text);
+        }
+    }
+
+    /// Something to look at, to standard error.
+    pub(crate) fn warn(self, text: impl Display) {
+        self.note(format_args!("warning: {text}"));
+    }
+
+    /// Why there is no result, to standard error.
+    pub(crate) fn failure(self, failure: &Failure) {
+        if self.json {
+            line(io::stderr(), safe_json(&json!({ "error": failure })));
+            return;
+        }
+        let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let theme = if coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
+        for failure in std::iter::once(failure).chain(failure.problems()) {
+            let mut text = String::new();
+            if handler.render_report(&mut text, failure).is_err() {
+                text = failure.to_string();
+            }
+            line(io::stderr(), text.trim_end());
+        }
+    }
+}
+
+/// Asks on the terminal; `None` where there is none to ask on.
+pub(crate) fn ask(question: impl Display) -> Option<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return None;
+    }
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "{question} [y/N] ");
+    let _ = stderr.flush();
+    let mut answer = String::new();
+    // End of input and an unreadable terminal are a no.
+    let _ = io::stdin().read_line(&mut answer);
+    Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// A line under the header and no other.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+
+/// A table of columns and nothing else.
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    // Piped output is for `grep`: every row one line, however long.
+    if !io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// JSON for programs, indented for people who look at it. A character that could steer a terminal or hide text stays
+/// what it is, but escaped.
+pub(crate) fn safe_json(value: &impl Serialize) -> String {
+    let text =
+        serde_json::to_string_pretty(value).unwrap_or_else(|error| json!(error.to_string()).to_string());
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Outside strings JSON has no such character but the line feeds of the indentation.
+        if c != '\n' && is_unsafe(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// A reader that went away (`aster … | head`) is no failure.
+fn line(mut stream: impl Write, text: impl Display) {
+    let _ = writeln!(stream, "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_exact_and_safe() {
+        let value = json!({"a\u{202e}": "\u{7f}\u{e0041}\n\u{1b}[2J ü", "b": [1, {"c": null}]});
+        let text = safe_json(&value);
+        assert!(!text.chars().any(|c| c != '\n' && is_unsafe(c)), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,354 @@
+//! The commands that start servers, with the real binary and a small server in shell.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Sandbox, exists};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// A sandbox with the peer in it; what the peer does leaves lines in `log`.
+fn with_peer() -> (Sandbox, PathBuf) {
+    let sandbox = Sandbox::new();
+    sandbox.write("peer.sh", include_str!("common/peer.sh"));
+    let log = sandbox.path("log");
+    (sandbox, log)
+}
+
+fn peer(sandbox: &Sandbox, more: &str) -> String {
+    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
+    format!("{{command: sh, args: ['{}', '{}']{more}}}", script.display(), log.display())
+}
+
+fn servers(entries: &[(&str, String)]) -> String {
+    let lines: Vec<String> = entries.iter().map(|(name, entry)| format!("    {name}: {entry}\n")).collect();
+    format!("mcp:\n  servers:\n{}", lines.concat())
+}
+
+#[test]
+fn list_shows_every_server_and_what_was_left_out() {
+    let (sandbox, _) = with_peer();
+    sandbox.user(&servers(&[
+        ("peer", peer(&sandbox, ", tiers: {echo: standard}")),
+        ("off", "{command: x, disabled: true}".to_owned()),
+        ("gone", "{command: aster-test-no-such-program}".to_owned()),
+        ("unset", "{command: \"${NOT_SET}\"}".to_owned()),
+    ]));
+    sandbox.project(&(servers(&[("theirs", peer(&sandbox, ""))]) + "  tools: {deny: [\"*/fail\"]}\n"));
+    let outcome = sandbox.run(&["mcp", "list", "--tools"]).expect(0);
+    assert_snapshot!(outcome.stdout, @r"
+      Server   From      State           Tools          Tiers                      Protocol
+    ───────────────────────────────────────────────────────────────────────────────────────────
+      gone     user      down            0
+      off      user      disabled        0
+      peer     user      ready           2 (1 hidden)   1 standard, 1 restricted   2025-06-18
+      theirs   project   needs consent   0
+      unset    user      down            0
+
+      Tool        Tier         What it does
+    ─────────────────────────────────────────────────────
+      peer/echo   standard     Says what it is told.[2J
+      peer/wipe   restricted   Deletes everything.
+
+    gone: cannot run `aster-test-no-such-program`: it is not found on PATH; install it, or configure its full path
+    theirs: run `aster mcp trust theirs`
+    unset: [ROOT]/config/aster/aster.yaml:6:22: `command` of server `unset` needs the variable `NOT_SET`, which is not set; set it, or write `${NOT_SET:-default}`
+
+    Left out:
+      peer/bad name: the name has a character that is not allowed in it
+
+    The manifest of 2 tools costs about 185 tokens of a budget of 1500; the schemas would cost 78.
+    ");
+
+    let listed = sandbox.run(&["mcp", "list", "--json"]).expect(0).json();
+    let peer = listed["servers"].as_array().unwrap().iter().find(|server| server["name"] == "peer").unwrap();
+    assert_eq!(peer["state"], "ready");
+    assert_eq!(peer["tiers"], json!({"standard": 1, "restricted": 1}));
+    assert_eq!((peer["tools"].as_u64(), peer["hidden"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(listed["left_out"][0]["tool"], "bad name");
+    let tokens = &listed["tokens"];
+    assert!(
+        tokens["schemas"].as_u64() > Some(0) && tokens["manifest"].as_u64() <= tokens["budget"].as_u64(),
+        "{tokens}"
+    );
+    assert_eq!(listed["tools"], Value::Null);
+}
+
+#[test]
+fn without_a_configuration_there_are_the_native_servers() {
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.run(&["mcp", "list"]).expect(0);
+    assert!(outcome.stderr.contains("aster init"), "{outcome}");
+    let listed = sandbox.run(&["mcp", "list", "--json", "--quiet"]).expect(0);
+    assert_eq!(listed.stderr, "");
+    assert!(listed.json()["servers"].as_array().unwrap().iter().all(|server| server["origin"] == "native"));
+}
+
+#[test]
+fn a_projects_server_never_starts_without_consent() {
+    let (sandbox, log) = with_peer();
+    sandbox.project(&servers(&[("theirs", peer(&sandbox, ""))]));
+    for arguments in [
+        &["mcp", "list"][..],
+        &["mcp", "search", "echo"],
+        &["mcp", "describe", "theirs/echo"],
+        &["mcp", "call", "theirs/echo", "--arg", "text=x"],
+        &["mcp", "serve"],
+        &["mcp", "serve", "theirs"],
+        &["check", "--start"],
+        &["mcp", "trust"],
+    ] {
+        sandbox.run(arguments);
+        assert!(!exists(&log), "{arguments:?} started it");
+    }
+    let call = ["mcp", "call", "theirs/echo", "--arg", "text=x"];
+    assert_snapshot!(sandbox.run(&call).expect(5).stderr, @r"  × server `theirs` is not available: needs consent: run `aster mcp trust theirs`");
+
+    sandbox.run(&["mcp", "trust", "theirs", "--yes"]).expect(0);
+    assert!(!exists(&log), "consent starts nothing");
+    sandbox.run(&call).expect(0);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "started\n");
+
+    sandbox.project(&servers(&[("theirs", peer(&sandbox, ", env: {SECRET: x}"))]));
+    sandbox.run(&call).expect(5);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "started\n", "what changed needs consent anew");
+}
+
+#[test]
+fn search_and_describe_read_well() {
+    let (sandbox, _) = with_peer();
+    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    assert_snapshot!(sandbox.run(&["mcp", "search", "says told"]).expect(0).stdout, @r"
+    peer/echo (elevated)
+      Says what it is told.[2J
+      echo(text: string)
+    ");
+    let page =
+        sandbox.run(&["mcp", "search", "", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
+    assert_eq!((&page["total"], &page["next_offset"]), (&json!(3), &json!(1)));
+    assert_snapshot!(sandbox.run(&["mcp", "search", "zzzz", "--server", "peer"]).expect(0).stdout, @r"no tool matches; try other or fewer words, or list the tools of a server with an empty query. The servers are: peer");
+
+    let outcome = sandbox.run(&["mcp", "describe", "peer/echo"]).expect(0);
+    assert_snapshot!(outcome.stdout, @r#"
+    peer/echo (elevated, group peer)
+      echo(text: string)
+
+    Says what it is told.[2J
+
+    Arguments:
+    {
+      "type": "object",
+      "properties": {
+        "text": {
+          "type": "string"
+        }
+      },
+      "required": [
+        "text"
+      ]
+    }
+
+    What it says of itself:
+    {
+      "readOnlyHint": true
+    }
+    "#);
+    let described = sandbox.run(&["mcp", "describe", "peer/echo", "peer/fail", "--json"]).expect(0);
+    assert!(!described.stdout.contains('\u{202e}'));
+    assert_eq!(
+        described.json()["tools"][0]["definition"]["description"],
+        "Says what it is told.\u{202e}\u{1b}[2J"
+    );
+    assert_eq!(described.json()["tools"][1]["id"], "peer/fail");
+    assert_snapshot!(sandbox.run(&["mcp", "describe", "peer/ecko", "fail", "none/x"]).expect(2).stderr, @r"
+    × 3 tools cannot be described
+    × there is no tool `peer/ecko`
+    help: did you mean peer/fail or peer/wipe or peer/echo?
+    × there is no tool `fail`
+    help: did you mean peer/fail?
+    × there is no tool `none/x`
+    help: `aster mcp list --tools` shows what there is
+    ");
+}
+
+#[test]
+fn a_call_ends_with_the_code_of_its_outcome() {
+    let (sandbox, log) = with_peer();
+    sandbox.user(&servers(&[
+        ("peer", peer(&sandbox, "")),
+        ("gone", "{command: aster-test-no-such-program}".to_owned()),
+    ]));
+    let run = |arguments: &[&str]| sandbox.run(&[&["mcp", "call"], arguments].concat());
+
+    let outcome = run(&["peer/echo", r#"{"text": "hello"}"#]).expect(0);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("heard hello[2J\n", ""));
+    let outcome = sandbox
+        .run_with_input(&["mcp", "call", "peer/echo", "-", "--json"], r#"{"text": "piped"}"#)
+        .expect(0);
+    assert_eq!(outcome.json()["outcome"], "ok");
+    assert_eq!(outcome.json()["result"]["content"][0]["text"], "heard piped\u{1b}[2J");
+
+    let outcome = run(&["peer/fail"]).expect(1);
+    assert_eq!(outcome.stdout, "");
+    assert!(outcome.stderr.contains("it cannot be done"), "{outcome}");
+    assert_eq!(run(&["peer/fail", "--json"]).expect(1).json()["result"]["isError"], true);
+
+    assert_snapshot!(run(&["peer/echo", "--arg", "text=5", "--arg", "more=x"]).expect(2).stderr, @r#"
+    × the arguments do not fit the schema of `peer/echo`; nothing was called
+    help: `aster mcp describe peer/echo` shows it
+    × /text: value is not of type "string"
+    "#);
+    run(&["peer/echo", "[]"]).expect(2);
+    run(&["peer/nothing"]).expect(2);
+    run(&["nobody/nothing"]).expect(2);
+    run(&["gone/x"]).expect(5);
+
+    let outcome = run(&["peer/wipe"]).expect(4);
+    assert_snapshot!(outcome.stderr, @r#"  × `peer/wipe` needs a human's approval (the tool is Restricted), and nobody can be asked here. Nothing was called. The user can call it from a terminal with `aster mcp call peer/wipe`, or lower its tier in aster.yaml: `mcp.servers.peer.tiers: {"wipe": elevated}` with `annotations: ignore`"#);
+    assert!(!fs::read_to_string(&log).unwrap().contains("wiped"));
+}
+
+#[test]
+fn every_call_is_recorded_and_no_secret_is() {
+    let (sandbox, _) = with_peer();
+    let secret = "correct-horse-battery";
+    sandbox.user(&servers(&[("peer", peer(&sandbox, &format!(", env: {{SECRET: {secret}}}")))]));
+    sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=hello"]).expect(0);
+    sandbox.run(&["mcp", "call", "peer/wipe"]).expect(4);
+    sandbox.run(&["mcp", "call", "peer/echo"]).expect(2);
+    sandbox.run(&["mcp", "call", "peer/nothing"]).expect(2);
+    let audit = fs::read_to_string(sandbox.path("state/aster/audit.jsonl")).unwrap();
+    assert!(!audit.contains(secret), "{audit}");
+    let records: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let outcomes: Vec<_> = records.iter().filter(|record| record["stage"] == "outcome").collect();
+    let told: Vec<_> = outcomes.iter().map(|record| (&record["tool"], &record["outcome"])).collect();
+    let denied = json!("denied");
+    let expected = [
+        (&json!("peer/echo"), &json!("ok")),
+        (&json!("peer/wipe"), &denied),
+        (&json!("peer/echo"), &denied),
+        (&Value::Null, &denied),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn without_an_audit_one_can_look_but_not_touch() {
+    let (sandbox, log) = with_peer();
+    sandbox.write("file", "");
+    let user = servers(&[("peer", peer(&sandbox, ", tiers: {fail: standard}"))]);
+    sandbox.user(&format!("{user}audit: {{path: {}/x.jsonl}}\n", sandbox.path("file").display()));
+    let outcome = sandbox.run(&["mcp", "list"]).expect(0);
+    assert_snapshot!(outcome.stderr, @r"warning: the audit [ROOT]/file/x.jsonl cannot be written (File exists (os error 17)): only standard tools can be called");
+    sandbox.run(&["mcp", "call", "peer/fail"]).expect(1);
+    let outcome = sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=x"]).expect(4);
+    assert!(outcome.stderr.contains("audit"), "{outcome}");
+    sandbox.run(&["check"]).expect(3);
+    assert!(!fs::read_to_string(&log).unwrap().contains("wiped"));
+}
+
+/// Ends the process with a signal once the peer has started, and gives its exit code.
+fn interrupt(sandbox: &Sandbox, arguments: &[&str], log: &Path, signal: &str) -> Option<i32> {
+    let mut child = sandbox.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    while !exists(log) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before the peer started");
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_signal_ends_the_command_and_its_servers() {
+    for (arguments, signal, code) in [
+        (&["mcp", "list"][..], "-INT", 130),
+        (&["mcp", "list"], "-TERM", 130),
+        (&["mcp", "serve"], "-TERM", 0),
+    ] {
+        let (sandbox, log) = with_peer();
+        // It lists no tools before the test lets it: the command is still waiting when the signal comes.
+        let pid = sandbox.path("pid");
+        let script =
+            format!("echo $$ > {}; echo started >> {}; cat > /dev/null", pid.display(), log.display());
+        sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
+        assert_eq!(interrupt(&sandbox, arguments, &log, signal), Some(code), "{arguments:?} {signal}");
+        let pid = fs::read_to_string(pid).unwrap();
+        let alive = Command::new("kill").args(["-0", pid.trim()]).stderr(Stdio::null()).status().unwrap();
+        assert!(!alive.success(), "the server outlives {arguments:?} {signal}");
+    }
+}
+
+#[test]
+fn check_names_every_problem_and_starts_nothing_by_itself() {
+    let (sandbox, log) = with_peer();
+    sandbox.user(&servers(&[
+        ("peer", peer(&sandbox, "")),
+        ("unset", "{command: x, args: [\"${NOT_SET}\"]}".to_owned()),
+        ("off", "{command: \"${NOT_SET}\", disabled: true}".to_owned()),
+    ]));
+    sandbox.project(&servers(&[("peer", "{command: x}".to_owned()), ("theirs", "{command: y}".to_owned())]));
+    assert_snapshot!(sandbox.run(&["check"]).expect(3).stdout, @r"
+    read [ROOT]/config/aster/aster.yaml
+    read [ROOT]/project/aster.yaml
+    problem: [ROOT]/config/aster/aster.yaml:4:32: `args` of server `unset` needs the variable `NOT_SET`, which is not set
+      help: set it, or write `${NOT_SET:-default}`
+    warning: [ROOT]/project/aster.yaml:3:5: server `peer` is left out: [ROOT]/config/aster/aster.yaml:3 declares it, and a project cannot override the user's own
+      help: give it another name
+    warning: [ROOT]/project/aster.yaml:4: server `theirs` is not started before you consent to its command
+      help: run `aster mcp trust theirs`
+    4 external servers, 0 native tools, 1 problem, 2 warnings
+    ");
+    assert!(!exists(&log));
+    let checked = sandbox.run(&["check", "--json"]).expect(3).json();
+    assert_eq!(
+        (checked["problems"].as_array().unwrap().len(), checked["warnings"].as_array().unwrap().len()),
+        (1, 2)
+    );
+
+    sandbox.user("mcp: {sevrers: {}, tols: {}}\n");
+    let checked = sandbox.run(&["check", "--json", "--no-project"]).expect(3).json();
+    assert_eq!(checked["problems"][0]["help"], "did you mean `servers`?");
+    assert_eq!(checked["problems"][1]["help"], "did you mean `tools`?");
+
+    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.run(&["check", "--no-project"]).expect(0);
+    assert!(!exists(&log));
+    let outcome = sandbox.run(&["check", "--no-project", "--start"]).expect(3);
+    assert!(exists(&log) && outcome.stdout.contains("problem: peer/bad name:"), "{outcome}");
+    sandbox.user(&servers(&[("gone", "{command: aster-test-no-such-program}".to_owned())]));
+    sandbox.run(&["check", "--no-project", "--start"]).expect(5);
+}
+
+#[test]
+fn serve_offers_the_bridge_and_one_server_alone() {
+    let (sandbox, _) = with_peer();
+    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    let request = |id: u32, method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
+    };
+    let client = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let opening =
+        request(1, "initialize", client) + "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    let talk = |arguments: &[&str], requests: &str| {
+        let outcome = sandbox.run_with_input(arguments, &(opening.clone() + requests)).expect(0);
+        let mut lines = outcome.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.find(|message| message["id"] == 2).unwrap_or_else(|| panic!("no answer: {outcome}"))
+    };
+
+    let listed = talk(&["mcp", "serve"], &request(2, "tools/list", json!({})));
+    assert_eq!(listed["result"]["tools"][0]["name"], "aster_mcp");
+    let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/echo", "arguments": {"text": "hi"}}});
+    let called = talk(&["mcp", "serve"], &request(2, "tools/call", call));
+    assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
+    let listed = talk(&["mcp", "serve", "peer"], &request(2, "tools/list", json!({})));
+    let names: Vec<_> =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["echo", "fail", "wipe"]);
+    sandbox.run(&["mcp", "serve", "nobody"]).expect(2);
+}

@@ -1,0 +1,521 @@
+//! One `aster.yaml`: from its bytes to values that are checked, each with its place.
+//!
+//! Constraint: a problem never ends the reading. What is wrong is noted, and the rest is read, so that one run names
+//! everything that has to be mended. No message quotes a value of `command`, `args`, `env` or `cwd`.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use globset::{Glob, GlobMatcher};
+
+use super::expand::Template;
+use super::yaml::{self, Mark, Node, Value};
+use super::{MAX_FILE_BYTES, Problem};
+use crate::catalogue::AnnotationTrust;
+use crate::gate::egress::EgressPolicy;
+use crate::id;
+use crate::spec::Tier;
+use crate::text::one_line;
+
+/// What one file says; `None` is unsaid.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) servers: Vec<Server>,
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) deny: Vec<String>,
+    pub(super) context_tokens: Option<(usize, Mark)>,
+    pub(super) inventory_percent: Option<(f64, Mark)>,
+    pub(super) search_limit: Option<(usize, Mark)>,
+    pub(super) allow_private: Option<(Vec<String>, Mark)>,
+    pub(super) audit_path: Option<(Text, Mark)>,
+}
+
+/// One entry of `mcp.servers`.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) at: Mark,
+    pub(super) command: Text,
+    pub(super) args: Vec<Text>,
+    pub(super) env: Vec<(String, Text)>,
+    pub(super) cwd: Option<Text>,
+    pub(super) disabled: bool,
+    pub(super) tier: Option<(Tier, Mark)>,
+    pub(super) tiers: Vec<(GlobMatcher, Tier, Mark)>,
+    pub(super) annotations: Option<(AnnotationTrust, Mark)>,
+    pub(super) startup_timeout: Option<Duration>,
+    pub(super) call_timeout: Option<Duration>,
+}
+
+/// A text that may have variables in it.
+pub(super) struct Text {
+    pub(super) raw: String,
+    pub(super) template: Template,
+    pub(super) at: Mark,
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// Reads the bytes of a file.
+pub(super) fn read(bytes: &[u8], path: &Path, reserved: &[&str]) -> Result<File, Vec<Problem>> {
+    let mut reader = Reader { path, problems: Vec::new() };
+    let mut file = File::default();
+    if let Some(root) = reader.parse(bytes) {
+        reader.root(&root, &mut file, reserved);
+    }
+    if reader.problems.is_empty() {
+        return Ok(file);
+    }
+    reader.problems.sort_by_key(|problem| (problem.line, problem.column));
+    Err(reader.problems)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, at: Mark, message: impl Into<String>, help: impl Into<String>) {
+        self.problems.push(Problem::new(self.path, at, message, help));
+    }
+
+    fn parse(&mut self, bytes: &[u8]) -> Option<Node> {
+        if bytes.len() > MAX_FILE_BYTES {
+            let message = format!("the file is larger than {} KiB", MAX_FILE_BYTES / 1024);
+            self.problem(Mark::default(), message, "a configuration of this size is a mistake");
+            return None;
+        }
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let at = Mark { line: u32::try_from(line).unwrap_or(u32::MAX), column: 1 };
+                self.problem(at, "the text is not UTF-8", "save the file as UTF-8");
+                return None;
+            }
+        };
+        match yaml::parse(text) {
+            Ok(root) => Some(root),
+            Err((at, message)) => {
+                let in_flow = message.contains("flow");
+                let help = if in_flow { "between brackets, put a text with `${…}` in quotes" } else { "" };
+                let message = format!("the text is not valid YAML: {}", one_line(&message, 200));
+                self.problem(at, message, help);
+                None
+            }
+        }
+    }
+
+    fn root(&mut self, root: &Node, file: &mut File, reserved: &[&str]) {
+        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit"]) {
+            match key {
+                "mcp" => self.mcp(value, file, reserved),
+                "egress" => {
+                    for (_, value) in self.section(value, "`egress`", &["allow_private"]) {
+                        file.allow_private = Some((self.destinations(value), value.at));
+                    }
+                }
+                _ => {
+                    for (_, value) in self.section(value, "`audit`", &["path"]) {
+                        file.audit_path = self.path(value, "`audit.path`").map(|text| (text, value.at));
+                    }
+                }
+            }
+        }
+    }
+
+    fn mcp(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
+        let keys = ["servers", "tools", "context_tokens", "inventory_percent", "search_limit"];
+        for (key, value) in self.section(node, "`mcp`", &keys) {
+            match key {
+                "servers" => self.servers(value, file, reserved),
+                "tools" => {
+                    for (key, value) in self.section(value, "`mcp.tools`", &["allow", "deny"]) {
+                        match key {
+                            "allow" => file.allow = Some(self.id_globs(value, "`mcp.tools.allow`")),
+                            _ => file.deny = self.id_globs(value, "`mcp.tools.deny`"),
+                        }
+                    }
+                }
+                "context_tokens" => {
+                    file.context_tokens = self.whole(value, "`mcp.context_tokens`", 1, 100_000_000);
+                }
+                "inventory_percent" => {
+                    file.inventory_percent = self.percent(value, "`mcp.inventory_percent`")
+                }
+                _ => file.search_limit = self.whole(value, "`mcp.search_limit`", 1, 20),
+            }
+        }
+    }
+
+    fn servers(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
+        for (key, value) in self.entries(node, "`mcp.servers`") {
+            let name = key.value.scalar().unwrap_or_default();
+            let shown = one_line(name, 64);
+            if let Err(error) = id::check_server_name(name) {
+                self.problem(
+                    key.at,
+                    format!("the server name `{shown}` cannot be used: {error}"),
+                    "use letters, digits, `.`, `_` and `-`, starting with a letter or a digit, at most 64",
+                );
+                continue;
+            }
+            if reserved.contains(&name) {
+                let message = format!("the server name `{shown}` is taken by a native server");
+                self.problem(key.at, message, format!("choose another, for example `{shown}-mcp`"));
+                continue;
+            }
+            if let Some(server) = self.server(name, key.at, value) {
+                file.servers.push(server);
+            }
+        }
+    }
+
+    fn server(&mut self, name: &str, at: Mark, node: &Node) -> Option<Server> {
+        const KEYS: [&str; 10] = [
+            "command",
+            "args",
+            "env",
+            "cwd",
+            "disabled",
+            "tier",
+            "tiers",
+            "annotations",
+            "startup_timeout",
+            "call_timeout",
+        ];
+        let what = format!("server `{name}`");
+        let before = self.problems.len();
+        let mut command = None;
+        let mut has_command = false;
+        let mut server = Server {
+            name: name.to_owned(),
+            at,
+            command: Text { raw: String::new(), template: Template::empty(), at },
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+            disabled: false,
+            tier: None,
+            tiers: Vec::new(),
+            annotations: None,
+            startup_timeout: None,
+            call_timeout: None,
+        };
+        for (key, value) in self.section(node, &what, &KEYS) {
+            let what = format!("`{key}` of {what}");
+            match key {
+                "command" => {
+                    has_command = true;
+                    command = self.path(value, &what);
+                }
+                "args" => {
+                    for item in self.list(value, &what) {
+                        server.args.extend(self.template(item, &format!("an entry of {what}")));
+                    }
+                }
+                "env" => server.env = self.environment(value, &what),
+                "cwd" => server.cwd = self.path(value, &what),
+                "disabled" => server.disabled = self.switch(value, &what),
+                "tier" => server.tier = self.tier(value, &what).map(|tier| (tier, value.at)),
+                "tiers" => {
+                    for (key, value) in self.entries(value, &what) {
+                        let glob = self.glob(key, &what);
+                        let tier = self.tier(value, &what);
+                        server.tiers.extend(glob.zip(tier).map(|(glob, tier)| (glob, tier, value.at)));
+                    }
+                }
+                "annotations" => {
+                    server.annotations = self.annotations(value, &what).map(|trust| (trust, value.at));
+                }
+                "startup_timeout" => server.startup_timeout = self.duration(value, &what),
+                _ => server.call_timeout = self.duration(value, &what),
+            }
+        }
+        if !has_command && matches!(node.value, Value::Map(_) | Value::Null) {
+            let help = "say what to start, for example `command: npx`";
+            self.problem(at, format!("{what} has no `command`"), help);
+        }
+        server.command = command?;
+        (self.problems.len() == before).then_some(server)
+    }
+
+    /// The entries of a mapping whose keys are fixed. Unknown keys are noted and skipped.
+    fn section<'n>(
+        &mut self,
+        node: &'n Node,
+        what: &str,
+        keys: &[&'static str],
+    ) -> Vec<(&'static str, &'n Node)> {
+        let mut known = Vec::new();
+        for (key, value) in self.entries(node, what) {
+            let name = key.value.scalar().unwrap_or_default();
+            match keys.iter().find(|&&known| known == name) {
+                Some(&key) => known.push((key, value)),
+                None => {
+                    let message = format!("{what} has no key `{}`", one_line(name, 64));
+                    self.problem(key.at, message, suggest(name, keys));
+                }
+            }
+        }
+        known
+    }
+
+    /// The entries of a mapping, each key once. Nothing at all is an empty mapping.
+    fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Vec<(&'n Node, &'n Node)> {
+        let entries = match &node.value {
+            Value::Map(entries) => entries.as_slice(),
+            Value::Null => &[],
+            other => {
+                self.problem(
+                    node.at,
+                    format!("{what} is {}, not a mapping", other.kind()),
+                    "write `key: value` lines",
+                );
+                &[]
+            }
+        };
+        let mut first: HashMap<&str, u32> = HashMap::new();
+        let mut kept = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let Some(name) = key.value.scalar() else {
+                self.problem(key.at, format!("a key of {what} is {}, not text", key.value.kind()), "");
+                continue;
+            };
+            if let Some(line) = first.get(name) {
+                let message = format!("the key `{}` stands twice in {what}", one_line(name, 64));
+                self.problem(key.at, message, format!("keep one of them; the first is on line {line}"));
+                continue;
+            }
+            first.insert(name, key.at.line);
+            kept.push((key, value));
+        }
+        kept
+    }
+
+    fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+        match &node.value {
+            Value::List(items) => items,
+            Value::Null => &[],
+            other => {
+                self.problem(
+                    node.at,
+                    format!("{what} is {}, not a list", other.kind()),
+                    "write `[a, b]`, or a line `- a` each",
+                );
+                &[]
+            }
+        }
+    }
+
+    fn scalar<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+        let text = node.value.scalar();
+        if text.is_none() {
+            let help = match node.value {
+                Value::Null => "write a value, or leave the key out",
+                _ => "write one text",
+            };
+            self.problem(node.at, format!("{what} is {}, not text", node.value.kind()), help);
+        }
+        text
+    }
+
+    fn destinations(&mut self, node: &Node) -> Vec<String> {
+        let mut destinations = Vec::new();
+        for item in self.list(node, "`egress.allow_private`") {
+            let Some(text) = self.scalar(item, "an entry of `egress.allow_private`") else { continue };
+            match EgressPolicy::default().allow_private([text]) {
+                Ok(_) => destinations.push(text.to_owned()),
+                Err(error) => self.problem(item.at, one_line(&error.to_string(), 300), ""),
+            }
+        }
+        destinations
+    }
+
+    fn path(&mut self, node: &Node, what: &str) -> Option<Text> {
+        let text = self.template(node, what)?;
+        if text.raw.trim().is_empty() {
+            self.problem(node.at, format!("{what} is empty"), "write a value, or leave the key out");
+            return None;
+        }
+        if text.raw == "~" || text.raw.starts_with("~/") {
+            self.problem(
+                node.at,
+                format!("{what} starts with `~`, which only a shell knows"),
+                "write `${HOME}`",
+            );
+            return None;
+        }
+        Some(text)
+    }
+
+    fn template(&mut self, node: &Node, what: &str) -> Option<Text> {
+        let raw = self.scalar(node, what)?.to_owned();
+        if raw.contains('\0') {
+            self.problem(node.at, format!("{what} has a NUL character"), "no program can be given one");
+            return None;
+        }
+        match Template::parse(&raw) {
+            Ok(template) => Some(Text { raw, template, at: node.at }),
+            Err(reason) => {
+                let help = "write `${NAME}` or `${NAME:-default}` for a variable, `$$` for a dollar sign";
+                self.problem(node.at, format!("{what}: {reason}"), help);
+                None
+            }
+        }
+    }
+
+    fn environment(&mut self, node: &Node, what: &str) -> Vec<(String, Text)> {
+        let mut variables = Vec::new();
+        for (key, value) in self.entries(node, what) {
+            let name = key.value.scalar().unwrap_or_default();
+            if name.is_empty() || name.contains(['=', '\0']) {
+                let message = format!("{what} has the variable name `{}`", one_line(name, 64));
+                self.problem(key.at, message, "a name is not empty and has no `=`");
+                continue;
+            }
+            let text = self.template(value, &format!("`{}` in {what}", one_line(name, 64)));
+            variables.extend(text.map(|text| (name.to_owned(), text)));
+        }
+        variables
+    }
+
+    fn switch(&mut self, node: &Node, what: &str) -> bool {
+        let Value::Bool(on, _) = node.value else {
+            self.problem(node.at, format!("{what} is {}, not true or false", node.value.kind()), "");
+            return false;
+        };
+        on
+    }
+
+    fn whole(&mut self, node: &Node, what: &str, min: usize, max: usize) -> Option<(usize, Mark)> {
+        let number = match &node.value {
+            Value::Number(text) => text.parse().ok().filter(|number| (min..=max).contains(number)),
+            _ => None,
+        };
+        if number.is_none() {
+            self.problem(node.at, format!("{what} is not a whole number from {min} to {max}"), "");
+        }
+        number.map(|number| (number, node.at))
+    }
+
+    fn percent(&mut self, node: &Node, what: &str) -> Option<(f64, Mark)> {
+        let number = match &node.value {
+            Value::Number(text) => text.parse().ok().filter(|&number: &f64| number > 0.0 && number <= 100.0),
+            _ => None,
+        };
+        if number.is_none() {
+            self.problem(
+                node.at,
+                format!("{what} is not a number above 0 and at most 100"),
+                "for example `1.5`",
+            );
+        }
+        number.map(|number| (number, node.at))
+    }
+
+    fn tier(&mut self, node: &Node, what: &str) -> Option<Tier> {
+        let tiers = [Tier::Standard, Tier::Elevated, Tier::Restricted];
+        self.choice(node, what, &tiers.map(|tier| (tier.name(), tier)))
+    }
+
+    fn annotations(&mut self, node: &Node, what: &str) -> Option<AnnotationTrust> {
+        let choices = [
+            ("tighten", AnnotationTrust::Tighten),
+            ("ignore", AnnotationTrust::Ignore),
+            ("trust", AnnotationTrust::Trust),
+        ];
+        self.choice(node, what, &choices)
+    }
+
+    fn choice<T: Copy>(&mut self, node: &Node, what: &str, choices: &[(&'static str, T)]) -> Option<T> {
+        let text = self.scalar(node, what)?;
+        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            let message = format!("{what} cannot be `{}`", one_line(text, 64));
+            self.problem(node.at, message, suggest(text, &names));
+        }
+        found
+    }
+
+    fn duration(&mut self, node: &Node, what: &str) -> Option<Duration> {
+        let text = self.scalar(node, what)?;
+        let duration = match &node.value {
+            Value::Text(text) => text.parse::<jiff::SignedDuration>().ok(),
+            _ => None,
+        };
+        let duration = duration
+            .and_then(|duration| Duration::try_from(duration).ok())
+            .filter(|duration| !duration.is_zero() && *duration <= Duration::from_secs(24 * 60 * 60));
+        if duration.is_none() {
+            let message = format!("{what} cannot be `{}`", one_line(text, 64));
+            self.problem(
+                node.at,
+                message,
+                "write a number and a unit, for example `30s` or `2m`, at most `24h`",
+            );
+        }
+        duration
+    }
+
+    fn glob(&mut self, node: &Node, what: &str) -> Option<GlobMatcher> {
+        let text = self.scalar(node, what)?;
+        match Glob::new(text) {
+            Ok(glob) => Some(glob.compile_matcher()),
+            Err(error) => {
+                let message = format!("{what} has the bad glob `{}`: {}", one_line(text, 128), error.kind());
+                self.problem(node.at, message, "use `*` for any characters, `?` for one, `{a,b}` for either");
+                None
+            }
+        }
+    }
+
+    /// Globs over ids. One that no id can match is refused: a deny that never denies is worse than none.
+    fn id_globs(&mut self, node: &Node, what: &str) -> Vec<String> {
+        let mut globs = Vec::new();
+        for item in self.list(node, what) {
+            if self.glob(item, what).is_none() {
+                continue;
+            }
+            let text = item.value.scalar().unwrap_or_default();
+            if !text.contains(['/', '*', '?', '[', '{']) {
+                let shown = one_line(text, 64);
+                let message = format!("{what} has `{shown}`, which no id `server/tool` matches");
+                self.problem(
+                    item.at,
+                    message,
+                    format!("write `{shown}/*` for a server, `*/{shown}` for a tool"),
+                );
+                continue;
+            }
+            globs.push(text.to_owned());
+        }
+        globs
+    }
+}
+
+/// "did you mean …" for a near name, else all of them.
+fn suggest(name: &str, known: &[&str]) -> String {
+    let nearest = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(&name.to_lowercase(), known), *known))
+        .min()
+        .filter(|(distance, known)| *distance <= (known.len() / 3).max(1));
+    if let Some((_, nearest)) = nearest {
+        return format!("did you mean `{nearest}`?");
+    }
+    let mut list = String::from("known here: ");
+    for (at, known) in known.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = write!(list, "{comma}`{known}`");
+    }
+    list
+}

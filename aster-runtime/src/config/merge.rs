@@ -1,0 +1,297 @@
+//! Two files become one configuration: the user's decides, the project's adds or tightens.
+
+use std::io::{ErrorKind, Read};
+use std::path::{self, Path, PathBuf};
+
+use super::file::{self, File, Server, Text};
+use super::yaml::Mark;
+use super::{
+    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, MIN_SECRET_CHARS, Origin, Problem, ServerConfig,
+    Sources, ToolFilter,
+};
+use crate::catalogue::{AnnotationTrust, ExternalSettings};
+use crate::spec::Tier;
+
+/// Variables whose values are places and names rather than secrets.
+const ORDINARY: [&str; 17] = [
+    "APPDATA",
+    "HOME",
+    "HOSTNAME",
+    "LANG",
+    "LOCALAPPDATA",
+    "LOGNAME",
+    "OLDPWD",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "USER",
+    "USERNAME",
+    "USERPROFILE",
+];
+
+/// Reads both files and merges them. `reserved` are the names of the native servers, which no external server may
+/// take; `lookup` answers for environment variables.
+///
+/// # Errors
+///
+/// [`ConfigError`] with every problem of both files: unreadable, not UTF-8, not YAML, an unknown or a repeated key, a
+/// value that does not fit.
+pub fn load(
+    sources: &Sources,
+    reserved: &[&str],
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigError> {
+    let mut problems = Vec::new();
+    let mut read = |path: &Option<PathBuf>, required| {
+        let path = path::absolute(path.as_deref()?).ok()?;
+        match read_file(&path, required, reserved) {
+            Ok(file) => file.map(|file| (path, file)),
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        }
+    };
+    let user = read(&sources.user, sources.user_required);
+    let project = read(&sources.project, false);
+
+    let mut merger = Merger { config: Config::default(), lookup, errors: problems };
+    if let Some((path, file)) = user {
+        merger.user(path, file);
+    }
+    if let Some((path, file)) = project {
+        merger.project(path, file);
+    }
+    let Merger { mut config, errors, .. } = merger;
+    if !errors.is_empty() {
+        return Err(ConfigError { problems: errors });
+    }
+    config.servers.sort_by(|left, right| left.name.cmp(&right.name));
+    config.secrets.0.sort();
+    config.secrets.0.dedup();
+    Ok(config)
+}
+
+fn read_file(path: &Path, required: bool, reserved: &[&str]) -> Result<Option<File>, Vec<Problem>> {
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX) + 1;
+    let mut bytes = Vec::new();
+    let outcome = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    match outcome {
+        Ok(_) => file::read(&bytes, path, reserved).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound && !required => Ok(None),
+        Err(error) => {
+            let help = "mend the file or its permissions, or move it away";
+            Err(vec![Problem::new(path, Mark::default(), format!("the file cannot be read: {error}"), help)])
+        }
+    }
+}
+
+struct Merger<'a> {
+    config: Config,
+    lookup: &'a dyn Fn(&str) -> Option<String>,
+    errors: Vec<Problem>,
+}
+
+impl Merger<'_> {
+    fn user(&mut self, path: PathBuf, file: File) {
+        self.filter(file.allow, file.deny);
+        let config = &mut self.config;
+        config.context_tokens = file.context_tokens.map_or(config.context_tokens, |(number, _)| number);
+        config.inventory_percent =
+            file.inventory_percent.map_or(config.inventory_percent, |(number, _)| number);
+        config.search_limit = file.search_limit.map_or(config.search_limit, |(number, _)| number);
+        config.allow_private = file.allow_private.map(|(list, _)| list).unwrap_or_default();
+        if let Some((text, at)) = file.audit_path {
+            match self.expand(&text) {
+                Ok(expanded) => self.config.audit_path = Some(base(&path).join(expanded)),
+                Err(name) => self.errors.push(unset(&path, at, "`audit.path`", &name)),
+            }
+        }
+        for server in file.servers {
+            self.server(&path, Origin::User, server);
+        }
+        self.config.files.push(path);
+    }
+
+    fn project(&mut self, path: PathBuf, file: File) {
+        self.filter(file.allow, file.deny);
+        self.lower(&path, "mcp.context_tokens", file.context_tokens, |config| &mut config.context_tokens);
+        self.lower(&path, "mcp.inventory_percent", file.inventory_percent, |config| {
+            &mut config.inventory_percent
+        });
+        self.lower(&path, "mcp.search_limit", file.search_limit, |config| &mut config.search_limit);
+        let loosens = [
+            ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
+            ("audit.path", file.audit_path.map(|(_, at)| at)),
+        ];
+        for (key, at) in loosens {
+            if let Some(at) = at {
+                let message = format!("`{key}` is left out: it counts in the user's own file only");
+                self.warn(&path, at, message, "set it there");
+            }
+        }
+        for server in file.servers {
+            if let Some(own) = self.config.server(&server.name) {
+                let message = format!(
+                    "server `{}` is left out: {}:{} declares it, and a project cannot override the user's own",
+                    server.name,
+                    own.file.display(),
+                    own.line,
+                );
+                self.warn(&path, server.at, message, "give it another name");
+                continue;
+            }
+            self.server(&path, Origin::Project, server);
+        }
+        self.config.project = Some(base(&path).to_owned());
+        self.config.files.push(path);
+    }
+
+    fn warn(&mut self, path: &Path, at: Mark, message: String, help: &str) {
+        self.config.warnings.push(Problem::new(path, at, message, help));
+    }
+
+    fn filter(&mut self, allow: Option<Vec<String>>, deny: Vec<String>) {
+        // `allow: []` allows nothing; it must not read as "no filter".
+        let allow = match allow {
+            Some(globs) if globs.is_empty() => return self.config.filters.push(ToolFilter::nothing()),
+            globs => globs.unwrap_or_default(),
+        };
+        if !allow.is_empty() || !deny.is_empty() {
+            self.config.filters.push(ToolFilter { allow, deny });
+        }
+    }
+
+    fn lower<T: PartialOrd + Copy + std::fmt::Display>(
+        &mut self,
+        path: &Path,
+        key: &str,
+        said: Option<(T, Mark)>,
+        of: fn(&mut Config) -> &mut T,
+    ) {
+        let Some((number, at)) = said else { return };
+        let current = of(&mut self.config);
+        if number <= *current {
+            *current = number;
+            return;
+        }
+        let message = format!("`{key}` stays {current}: a project can only lower it");
+        self.warn(path, at, message, "raise it in the user's own file");
+    }
+
+    fn server(&mut self, path: &Path, origin: Origin, server: Server) {
+        let launch = self.launch(path, origin, &server);
+        let settings = self.settings(path, origin, &server);
+        self.config.servers.push(ServerConfig {
+            name: server.name,
+            origin,
+            file: path.to_owned(),
+            line: server.at.line,
+            declared: Declared {
+                command: server.command.raw,
+                args: server.args.into_iter().map(|text| text.raw).collect(),
+                env: server.env.into_iter().map(|(name, text)| (name, text.raw)).collect(),
+                cwd: server.cwd.map(|text| text.raw),
+            },
+            launch,
+            disabled: server.disabled,
+            settings,
+            startup_timeout: server.startup_timeout,
+            call_timeout: server.call_timeout,
+        });
+    }
+
+    fn launch(&mut self, path: &Path, origin: Origin, server: &Server) -> Result<Launch, Problem> {
+        let name = &server.name;
+        let mut fill = |text: &Text, what: &str| {
+            self.expand(text)
+                .map_err(|variable| unset(path, text.at, &format!("{what} of server `{name}`"), &variable))
+        };
+        let mut command = fill(&server.command, "`command`")?;
+        if command.trim().is_empty() {
+            let message = format!("`command` of server `{name}` is empty once its variables are filled in");
+            return Err(Problem::new(path, server.command.at, message, "set the variable to a program"));
+        }
+        if command.contains(path::is_separator) {
+            command = base(path).join(command).to_string_lossy().into_owned();
+        }
+        let args = server.args.iter().map(|text| fill(text, "`args`")).collect::<Result<_, _>>()?;
+        let directory = match &server.cwd {
+            Some(text) => Some(base(path).join(fill(text, "`cwd`")?)),
+            None => (origin == Origin::Project).then(|| base(path).to_owned()),
+        };
+        let mut env = Vec::with_capacity(server.env.len());
+        for (variable, text) in &server.env {
+            env.push((variable.clone(), fill(text, "`env`")?));
+        }
+        for (variable, value) in &env {
+            self.secret(variable, value);
+        }
+        Ok(Launch { command, args, env, directory })
+    }
+
+    /// A stranger's file cannot say that a stranger's tools are harmless.
+    fn settings(&mut self, path: &Path, origin: Origin, server: &Server) -> ExternalSettings {
+        let name = &server.name;
+        let mut settings = ExternalSettings {
+            tier: server.tier.map(|(tier, _)| tier),
+            tiers: server.tiers.iter().map(|(glob, tier, _)| (glob.clone(), *tier)).collect(),
+            annotations: server.annotations.map(|(trust, _)| trust).unwrap_or_default(),
+        };
+        if origin == Origin::User {
+            return settings;
+        }
+        let below = server.tier.into_iter().chain(server.tiers.iter().map(|(_, tier, at)| (*tier, *at)));
+        for (_, at) in below.filter(|(tier, _)| *tier < Tier::Elevated) {
+            let message =
+                format!("the tier of server `{name}` is raised to `elevated`: a project cannot go below it");
+            self.warn(path, at, message, "declare the server in the user's own file");
+        }
+        settings.tier = settings.tier.map(|tier| tier.max(Tier::Elevated));
+        settings.tiers.iter_mut().for_each(|(_, tier)| *tier = (*tier).max(Tier::Elevated));
+        if let Some((trust, at)) = server.annotations.filter(|(trust, _)| *trust != AnnotationTrust::Tighten)
+        {
+            let said = if trust == AnnotationTrust::Trust { "trust" } else { "ignore" };
+            let message = format!("`annotations: {said}` of server `{name}` is read as `tighten`");
+            self.warn(path, at, message, "only the user's own file can loosen it");
+            settings.annotations = AnnotationTrust::Tighten;
+        }
+        settings
+    }
+
+    fn expand(&mut self, text: &Text) -> Result<String, String> {
+        let expanded = text.template.expand(self.lookup)?;
+        for (name, value) in &expanded.taken {
+            self.secret(name, value);
+        }
+        Ok(expanded.text)
+    }
+
+    fn secret(&mut self, name: &str, value: &str) {
+        let ordinary = ORDINARY.contains(&name) || name.starts_with("XDG_") || name.starts_with("LC_");
+        if !ordinary && value.chars().count() >= MIN_SECRET_CHARS {
+            self.config.secrets.0.push(value.to_owned());
+        }
+    }
+}
+
+impl ToolFilter {
+    /// The filter of a file that says `allow: []`.
+    fn nothing() -> Self {
+        Self { allow: Vec::new(), deny: vec!["**".to_owned()] }
+    }
+}
+
+/// The directory against which a file's paths are read.
+fn base(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn unset(path: &Path, at: Mark, what: &str, variable: &str) -> Problem {
+    let message = format!("{what} needs the variable `{variable}`, which is not set");
+    Problem::new(path, at, message, format!("set it, or write `${{{variable}:-default}}`"))
+}

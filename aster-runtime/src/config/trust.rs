@@ -1,0 +1,329 @@
+//! Consent to the servers that a project's file declares, remembered by digest.
+//!
+//! A consent binds what would be run: the server's name, its command, arguments, variables (names and values, as the
+//! file has them, before `${…}` is filled in) and working directory, and the directory of the project's file. When
+//! one of them changes the server needs consent anew, and the same lines in another checkout are another server. It
+//! does not bind what the command itself loads: a consent to `./server.py` or to `npx package` is one to whatever
+//! they contain on the day.
+//!
+//! Constraint: every doubt ends in "not trusted". A store that is damaged, or that others may write to, holds nothing.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Declared, Origin, ServerConfig};
+use crate::catalogue::Health;
+use crate::text::is_unsafe;
+
+/// The name of the store in the state directory.
+pub const FILE_NAME: &str = "trust.json";
+
+const VERSION: u32 = 1;
+const MAX_STORE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The identity of what a user consents to.
+///
+/// ```
+/// # use aster_runtime::config::{Sources, load, trust::Digest};
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("aster.yaml");
+/// # std::fs::write(&file, "mcp: {servers: {a: {command: b}}}")?;
+/// # let sources = Sources { project: Some(file), ..Sources::default() };
+/// # let config = load(&sources, &[], &|_| None)?;
+/// let digest = Digest::of(&config.servers[0]);
+/// assert_eq!(digest.to_string().len(), 64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+impl Digest {
+    /// The digest of a server as its file declares it.
+    #[must_use]
+    pub fn of(server: &ServerConfig) -> Self {
+        let Declared { command, args, env, cwd } = &server.declared;
+        let mut hasher = blake3::Hasher::new();
+        // Every field with its length, every list with its count: no two declarations share an encoding.
+        let mut field = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        field(b"aster consent 1");
+        field(server.file.parent().unwrap_or(&server.file).as_os_str().as_encoded_bytes());
+        field(server.name.as_bytes());
+        field(command.as_bytes());
+        field(&(args.len() as u64).to_le_bytes());
+        args.iter().for_each(|arg| field(arg.as_bytes()));
+        let mut env: Vec<_> = env.iter().collect();
+        env.sort();
+        field(&(env.len() as u64).to_le_bytes());
+        for (name, value) in env {
+            field(name.as_bytes());
+            field(value.as_bytes());
+        }
+        field(&[u8::from(cwd.is_some())]);
+        field(cwd.as_deref().unwrap_or_default().as_bytes());
+        Self(hasher.finalize().to_hex().to_string())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One consent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// What was consented to.
+    pub digest: Digest,
+    /// The server's name.
+    pub name: String,
+    /// The directory of the project's file.
+    pub directory: PathBuf,
+    /// The program, to recognise the entry by.
+    pub command: String,
+    /// When, in RFC 3339.
+    pub granted: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    servers: Vec<Grant>,
+}
+
+/// The consents of one user.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    path: PathBuf,
+    grants: Vec<Grant>,
+}
+
+impl TrustStore {
+    /// Reads the store; a missing one is empty. The second value says why a store was not believed.
+    #[must_use]
+    pub fn open(path: &Path) -> (Self, Option<String>) {
+        let (grants, warning) = match read(path) {
+            Ok(grants) => (grants, None),
+            Err(reason) => {
+                let place = visible(&path.display().to_string());
+                (
+                    Vec::new(),
+                    Some(format!(
+                        "{place}: {reason}; no project's server is trusted until it is mended or removed"
+                    )),
+                )
+            }
+        };
+        (Self { path: path.to_owned(), grants }, warning)
+    }
+
+    /// Whether the server may be started: the user's own may, a project's after consent to exactly this.
+    #[must_use]
+    pub fn trusts(&self, server: &ServerConfig) -> bool {
+        server.origin == Origin::User || {
+            let digest = Digest::of(server);
+            self.grants.iter().any(|grant| grant.digest == digest)
+        }
+    }
+
+    /// The consents, oldest first.
+    #[must_use]
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// Remembers a consent. [`save`](Self::save) makes it last.
+    pub fn grant(&mut self, server: &ServerConfig) {
+        if self.trusts(server) {
+            return;
+        }
+        self.grants.push(Grant {
+            digest: Digest::of(server),
+            name: server.name.clone(),
+            directory: server.file.parent().unwrap_or(&server.file).to_owned(),
+            command: server.declared.command.clone(),
+            granted: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        });
+    }
+
+    /// Forgets every consent to servers of this name, in whatever project, and answers with them.
+    pub fn remove(&mut self, name: &str) -> Vec<Grant> {
+        let (removed, kept) =
+            std::mem::take(&mut self.grants).into_iter().partition(|grant| grant.name == name);
+        self.grants = kept;
+        removed
+    }
+
+    /// Writes the store: whole or not at all, readable by its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// Where the directory or the file cannot be written.
+    pub fn save(&self) -> io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        create_private(directory)?;
+        // A named temporary file has mode 0600 from its creation on.
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        serde_json::to_writer_pretty(&mut file, &Stored { version: VERSION, servers: self.grants.clone() })?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+/// What a server shows that must not be started before consent.
+#[must_use]
+pub fn needs_consent(name: &str) -> Health {
+    Health::NeedsConsent(format!("run `aster mcp trust {name}`"))
+}
+
+fn read(path: &Path) -> Result<Vec<Grant>, String> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("the list of consents cannot be read: {error}")),
+    };
+    if writable_by_others(&file) {
+        return Err("others may write to the list of consents".to_owned());
+    }
+    let mut text = String::new();
+    file.take(MAX_STORE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("the list of consents cannot be read: {error}"))?;
+    let stored: Stored =
+        serde_json::from_str(&text).map_err(|_| "the list of consents is damaged".to_owned())?;
+    if stored.version != VERSION {
+        return Err(format!("the list of consents has version {}, not {VERSION}", stored.version));
+    }
+    Ok(stored.servers)
+}
+
+#[cfg(unix)]
+fn writable_by_others(file: &std::fs::File) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0)
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &std::fs::File) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn create_private(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+#[cfg(not(unix))]
+fn create_private(directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)
+}
+
+/// The text whole, with every character that could hide or move something written as `\u{…}`.
+///
+/// ```
+/// use aster_runtime::config::trust::visible;
+///
+/// assert_eq!(visible("a\u{202e}b\n"), r"a\u{202e}b\u{a}");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if is_unsafe(c) || (c.is_whitespace() && c != ' ') => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// What a reader of the command should not overlook, as fragments.
+#[must_use]
+pub fn hazards(declared: &Declared) -> Vec<&'static str> {
+    let words = || {
+        let texts = std::iter::once(&declared.command).chain(&declared.args);
+        texts.flat_map(|text| text.split(|c: char| c.is_whitespace() || ";&|()`\"'".contains(c)))
+    };
+    let runs = |names: &[&str]| words().any(|word| names.contains(&program(word)));
+    let texts: Vec<&str> = std::iter::once(&declared.command)
+        .chain(&declared.args)
+        .chain(declared.env.iter().map(|(_, value)| value))
+        .chain(&declared.cwd)
+        .map(String::as_str)
+        .collect();
+
+    let mut hazards = Vec::new();
+    if runs(&["sudo", "doas", "su", "pkexec", "runas"]) {
+        hazards.push("it asks for the rights of another user (`sudo` or the like)");
+    }
+    if runs(&["rm"]) && recursive_and_forced(words()) {
+        hazards.push("it deletes directories without asking (`rm -rf`)");
+    }
+    if texts.iter().any(|text| text.split(['/', '\\', ' ', '=', ':']).any(|part| part == ".ssh")) {
+        hazards.push("it names a path in `.ssh`, where private keys lie");
+    }
+    if runs(&["curl", "wget"]) && texts.iter().any(|text| pipes_into_shell(text)) {
+        hazards.push("it runs what it downloads (`curl … | sh`)");
+    }
+    if declared.env.iter().any(|(name, _)| loads_code(name)) {
+        hazards.push(
+            "it sets a variable that makes programs load other code (`LD_PRELOAD`, `PATH` or the like)",
+        );
+    }
+    if texts.iter().any(|text| text.chars().any(is_unsafe)) {
+        hazards.push("it has control or invisible characters, shown as `\\u{…}`");
+    }
+    hazards
+}
+
+fn program(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+fn recursive_and_forced<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    let (mut recursive, mut forced) = (false, false);
+    for word in words {
+        let short = word.starts_with('-') && !word.starts_with("--");
+        recursive |= word == "--recursive" || (short && word.contains(['r', 'R']));
+        forced |= word == "--force" || (short && word.contains('f'));
+    }
+    recursive && forced
+}
+
+fn pipes_into_shell(text: &str) -> bool {
+    let shell = |word: &str| {
+        matches!(program(word), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "python" | "python3")
+    };
+    text.split('|').skip(1).any(|command| command.split_whitespace().take(3).any(shell))
+        || text.contains("<(curl")
+        || text.contains("$(curl")
+        || text.contains("$(wget")
+}
+
+fn loads_code(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.starts_with("LD_")
+        || name.starts_with("DYLD_")
+        || matches!(
+            &*name,
+            "PATH"
+                | "NODE_OPTIONS"
+                | "PYTHONPATH"
+                | "PYTHONSTARTUP"
+                | "PERL5OPT"
+                | "RUBYOPT"
+                | "BASH_ENV"
+                | "ENV"
+        )
+}
