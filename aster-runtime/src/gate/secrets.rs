@@ -140,7 +140,9 @@ mod tests {
             let text = format!("{before}{secret}{after}");
             let redactor = Redactor::new([&secret]);
             prop_assume!(!REDACTED.contains(&secret));
-            prop_assert!(!redactor.redact(&text).contains(&secret) || format!("{before}{REDACTED}{after}").contains(&secret));
+            // A secret may come to stand where the marker joins what was around it.
+            let expected = format!("{before}{REDACTED}{after}");
+            prop_assert!(!redactor.redact(&text).contains(&secret) || expected.contains(&secret));
         }
     }
 }
