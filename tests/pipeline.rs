@@ -14,7 +14,7 @@ use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Hook, Verdict};
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
-    ToolResult, catalogue, mcp_server,
+    ToolResult, catalogue, mcp_server, mcp_tool,
 };
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
