@@ -542,7 +542,9 @@ fn within(address: IpAddr, base: IpAddr, bits: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    // By name, for schemars' traits have an `any` too.
+    use proptest::prelude::{any, prop_assert, prop_oneof, proptest};
+    use proptest::strategy::Strategy as _;
 
     use super::*;
 
