@@ -190,7 +190,8 @@ impl HostBuilder {
         for part in native_parts(&self.entries)? {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
-        let natives = start_natives(&self.entries, self.states, &mut parts).await;
+        let env = ServerEnv { egress: self.gate.egress.clone() };
+        let natives = start_natives(&self.entries, self.states, &env, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
@@ -228,6 +229,7 @@ impl fmt::Debug for HostBuilder {
 async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
+    env: &ServerEnv,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
     let starts = entries.iter().map(|entry| {
@@ -237,7 +239,7 @@ async fn start_natives(
                 (Some(state), _) => (entry.server(), Ok(state)),
                 (None, Entry::Server(spec)) => {
                     // On a task of its own, so that a panic in one start costs that server alone.
-                    let started = tokio::spawn((spec.start)(ServerEnv::default())).await;
+                    let started = tokio::spawn((spec.start)(env.clone())).await;
                     let started = started.map_err(|_| "it panicked while starting".to_owned());
                     (spec.name, started.and_then(|started| started.map_err(|error| error.to_string())))
                 }

@@ -26,7 +26,7 @@ pub fn is_unsafe(c: char) -> bool {
 /// ```
 #[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
-    let mut line = String::with_capacity(text.len().min(max * 4));
+    let mut line = String::with_capacity(text.len().min(max.saturating_mul(4)));
     let mut length = 0;
     let mut gap = false;
     for c in text.chars() {
@@ -55,7 +55,7 @@ pub fn one_line(text: &str, max: usize) -> String {
 /// Several lines of at most `max` characters in all: unsafe characters dropped, but line feeds and tabs kept.
 #[must_use]
 pub fn block(text: &str, max: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(max * 4));
+    let mut out = String::with_capacity(text.len().min(max.saturating_mul(4)));
     for (length, c) in text.chars().filter(|&c| c == '\n' || c == '\t' || !is_unsafe(c)).enumerate() {
         if length == max {
             cut(&mut out, length, max);
@@ -127,6 +127,12 @@ pub fn visible_json(value: &serde_json::Value) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn no_cap_is_a_cap_too() {
+        assert_eq!(block("a\u{1b}b", usize::MAX), "ab");
+        assert_eq!(one_line("a\nb", usize::MAX), "a b");
+    }
 
     #[test]
     fn sentences() {

@@ -30,6 +30,7 @@ impl Switches {
 
 struct Server {
     switches: Switches,
+    received: AtomicUsize,
     lists: AtomicUsize,
     extra_tools: AtomicUsize,
     cancelled: Mutex<Vec<Value>>,
@@ -62,6 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let server: &'static Server = Box::leak(Box::new(Server {
         switches,
+        received: AtomicUsize::new(0),
         lists: AtomicUsize::new(0),
         extra_tools: AtomicUsize::new(0),
         cancelled: Mutex::default(),
@@ -72,6 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }));
     for line in io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
+        server.received.fetch_add(1, SeqCst);
         if server.switches.has("--junk") {
             write_raw(b"DEBUG received something\n");
         }
@@ -118,9 +121,6 @@ impl Server {
         if self.switches.has("--exit-on-discover") {
             complain("Error: received a request before initialization");
             std::process::exit(1);
-        }
-        if self.switches.has("--silent-on-discover") {
-            return;
         }
         if !self.switches.has("--modern") {
             return refuse(id, -32601, "Method not found");
@@ -230,7 +230,15 @@ impl Server {
         let token = &params["_meta"]["progressToken"];
         Ok(match params["name"].as_str().unwrap_or_default() {
             "echo" => text(&arguments.to_string()),
-            "stats" => text(&json!({"lists": self.lists.load(SeqCst), "cancelled": *lock(&self.cancelled), "subscribed": lock(&self.subscription).is_some()}).to_string()),
+            "stats" => text(
+                &json!({
+                    "received": self.received.load(SeqCst),
+                    "lists": self.lists.load(SeqCst),
+                    "cancelled": *lock(&self.cancelled),
+                    "subscribed": lock(&self.subscription).is_some(),
+                })
+                .to_string(),
+            ),
             "environment" => text(&json!(std::env::vars().collect::<BTreeMap<_, _>>()).to_string()),
             "wait" => {
                 self.wait_at(argument("gate"), id);
@@ -255,7 +263,10 @@ impl Server {
             }
             "progress" => {
                 for step in 1..=3 {
-                    notify("notifications/progress", json!({"progressToken": token, "progress": step, "total": 3, "message": format!("step\u{1b} {step}")}));
+                    notify(
+                        "notifications/progress",
+                        json!({"progressToken": token, "progress": step, "total": 3, "message": format!("step\u{1b} {step}")}),
+                    );
                 }
                 notify("notifications/progress", json!({"progressToken": "unknown", "progress": 99}));
                 reply(id, &text("done"));
@@ -267,16 +278,22 @@ impl Server {
                 self.extra_tools.fetch_add(1, SeqCst);
                 let subscription = lock(&self.subscription).clone();
                 for _ in 0..arguments["times"].as_u64().unwrap_or(1) {
-                    notify("notifications/tools/list_changed", match &subscription {
-                        Some(id) => json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}}),
-                        None => json!({}),
-                    });
+                    notify(
+                        "notifications/tools/list_changed",
+                        match &subscription {
+                            Some(id) => json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}}),
+                            None => json!({}),
+                        },
+                    );
                 }
                 text("changed")
             }
             "raw" => {
                 // The reply's result as text, so that this side cannot tidy it up.
-                write_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}\n", argument("result")).as_bytes());
+                write_raw(
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{}}}\n", argument("result"))
+                        .as_bytes(),
+                );
                 text("twice")
             }
             "refuse" => {
@@ -320,7 +337,10 @@ impl Server {
             }
             "abandon" => {
                 // Ends while a child of its own keeps its standard output open.
-                Command::new("sh").args(["-c", "trap '' TERM HUP INT; while :; do sleep 1000; done"]).stdin(Stdio::null()).spawn()?;
+                Command::new("sh")
+                    .args(["-c", "trap '' TERM HUP INT; while :; do sleep 1000; done"])
+                    .stdin(Stdio::null())
+                    .spawn()?;
                 std::process::exit(0);
             }
             name => return Err(format!("no tool {name}").into()),

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::gate::egress::EgressPolicy;
 pub(crate) use argument::Ranged;
 pub use argument::ToolArg;
+
 pub use context::{ClientLink, LogLevel, ToolContext};
 pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolResult,
@@ -38,7 +40,10 @@ pub struct Invocation {
 /// What a native server may use while it starts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct ServerEnv {}
+pub struct ServerEnv {
+    /// Which destinations the host lets calls name: the policy for a server's own connections too.
+    pub egress: EgressPolicy,
+}
 
 /// Why a native server cannot run here; shown beside it in listings.
 #[derive(Debug)]

@@ -228,22 +228,18 @@ impl Connection {
         }
     }
 
-    /// Asks a modern server to say when its list of tools changes, which older ones do unasked. Completes when the
-    /// server stops doing so.
-    pub(super) async fn subscribe(&self) {
+    /// Asks a modern server to say when its list of tools changes, which older ones do unasked. Completes when it
+    /// stops doing so: `true` where it may be asked again.
+    pub(super) async fn subscribe(&self) -> bool {
         let changes =
             self.service.peer_info().and_then(|info| info.capabilities.tools.as_ref()?.list_changed);
         if self.era() == Era::Legacy || changes != Some(true) {
-            return;
+            return false;
         }
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
         // The notifications themselves are heard on the tap.
-        if let Err(Failure::Refused { message, .. }) =
-            self.request(ClientRequest::SubscriptionsListenRequest(request)).await
-        {
-            tracing::debug!(message, "no subscription to changes of the list of tools");
-        }
+        self.request(ClientRequest::SubscriptionsListenRequest(request)).await.is_ok()
     }
 
     async fn request(&self, request: ClientRequest) -> Result<Value, Failure> {
@@ -265,9 +261,10 @@ impl Connection {
 
     fn failure(&self, error: ServiceError) -> Failure {
         match error {
-            ServiceError::McpError(error) => {
-                Failure::Refused { code: error.code.0.into(), message: self.diagnostics.safe(&error.message) }
-            }
+            ServiceError::McpError(error) => Failure::Refused {
+                code: error.code.0.into(),
+                message: self.diagnostics.message(&error.message),
+            },
             _ => Failure::Ended,
         }
     }
@@ -357,13 +354,13 @@ fn handshake_failure(error: ClientInitializeError, diagnostics: &Diagnostics) ->
             handshake_failure(*fallback, diagnostics)
         }
         ClientInitializeError::JsonRpcError(error) => {
-            Failure::Refused { code: error.code.0.into(), message: diagnostics.safe(&error.message) }
+            Failure::Refused { code: error.code.0.into(), message: diagnostics.message(&error.message) }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
             let message =
                 format!("it speaks none of the protocol revisions known here, only {}", versions.join(", "));
-            Failure::Refused { code: 0, message: diagnostics.safe(&message) }
+            Failure::Refused { code: 0, message: diagnostics.message(&message) }
         }
         _ => Failure::Ended,
     }

@@ -6,16 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
+use crate::gate::secrets::Redactor;
 use crate::text;
 
 /// How many lines are kept of each stream.
 const KEPT: usize = 40;
 
 /// The longest line that is kept, in characters.
-const MAX_CHARS: usize = 500;
+const MAX_LINE: usize = 500;
 
-/// Configured values shorter than this are not replaced: they would match by chance.
-const MIN_SECRET: usize = 6;
+/// The longest message of a protocol error, in characters: validators list all that is wrong with some arguments.
+const MAX_MESSAGE: usize = 2_000;
 
 /// The last lines that one server wrote.
 #[derive(Debug)]
@@ -32,11 +33,8 @@ struct Recent {
 }
 
 impl Diagnostics {
-    /// Diagnostics of `server`, in whose lines each of the values is replaced by its name.
-    pub(super) fn new<'a>(
-        server: impl Into<String>,
-        secrets: impl IntoIterator<Item = (&'a String, &'a String)>,
-    ) -> Self {
+    /// Diagnostics of `server`, in whose lines these values are replaced.
+    pub(super) fn new<'a>(server: impl Into<String>, secrets: impl IntoIterator<Item = &'a String>) -> Self {
         Self { server: server.into(), redactor: Redactor::new(secrets), recent: Mutex::default() }
     }
 
@@ -53,7 +51,7 @@ impl Diagnostics {
     /// A line of standard output that is no message.
     pub(super) fn junk(&self, line: &[u8]) {
         // Only the beginning is shown, so only that is worth decoding.
-        let line = self.safe(&String::from_utf8_lossy(&line[..line.len().min(4 * MAX_CHARS)]));
+        let line = self.safe(&String::from_utf8_lossy(&line[..line.len().min(4 * MAX_LINE)]));
         if line.is_empty() {
             return;
         }
@@ -75,7 +73,12 @@ impl Diagnostics {
 
     /// The text as one safe line, without configured values.
     pub(super) fn safe(&self, text: &str) -> String {
-        text::one_line(&self.redactor.redact(text), MAX_CHARS)
+        text::one_line(&self.redactor.redact(text), MAX_LINE)
+    }
+
+    /// The same, for what a server answers a request with.
+    pub(super) fn message(&self, text: &str) -> String {
+        text::one_line(&self.redactor.redact(text), MAX_MESSAGE)
     }
 
     /// The line that most likely tells why the server ended: the last one that speaks of an error, since runtimes
@@ -108,44 +111,4 @@ fn keep(lines: &mut VecDeque<String>, line: String) {
         lines.pop_front();
     }
     lines.push_back(line);
-}
-
-/// Replaces known values by their names.
-#[derive(Debug)]
-struct Redactor {
-    // No `Debug` of its own shows the values: the automaton prints its states.
-    names: Vec<String>,
-    automaton: Option<Automaton>,
-}
-
-struct Automaton(aho_corasick::AhoCorasick);
-
-impl std::fmt::Debug for Automaton {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Automaton")
-    }
-}
-
-impl Redactor {
-    fn new<'a>(secrets: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
-        let secrets = secrets.into_iter().filter(|(_, value)| value.len() >= MIN_SECRET);
-        let (names, values): (Vec<_>, Vec<_>) =
-            secrets.map(|(name, value)| (format!("[{name}]"), value)).unzip();
-        let automaton = aho_corasick::AhoCorasick::builder()
-            .match_kind(aho_corasick::MatchKind::LeftmostLongest)
-            .build(values)
-            .ok()
-            .filter(|_| !names.is_empty())
-            .map(Automaton);
-        Self { names, automaton }
-    }
-
-    fn redact<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
-        match &self.automaton {
-            Some(Automaton(automaton)) if automaton.is_match(text) => {
-                automaton.replace_all(text, &self.names).into()
-            }
-            _ => text.into(),
-        }
-    }
 }

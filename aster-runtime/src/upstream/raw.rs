@@ -30,6 +30,9 @@ use super::diagnostics::Diagnostics;
 /// The longest line that a server may write, in bytes without its line feed.
 pub(super) const MAX_LINE: usize = 16 << 20;
 
+/// How many messages may wait for the server to read them.
+const MAX_UNREAD: usize = 4_096;
+
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -240,7 +243,7 @@ pub(super) struct RawTransport<R> {
     lines: Lines,
     chunk: Vec<u8>,
     ready: VecDeque<Incoming>,
-    queue: mpsc::UnboundedSender<Write>,
+    queue: mpsc::Sender<Write>,
     writer: JoinHandle<()>,
     handshake: Option<(RequestId, Handshake)>,
     /// The id of a `server/discover` that the handshake gave up on.
@@ -255,7 +258,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (queue, lines) = mpsc::unbounded_channel();
+        let (queue, lines) = mpsc::channel(MAX_UNREAD);
         Self {
             reader,
             at_end: false,
@@ -461,7 +464,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
         let (done, written) = oneshot::channel();
         let queued = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            self.queue.send(Write { line, done }).map_err(|_| io::ErrorKind::BrokenPipe.into())
+            self.queue.try_send(Write { line, done }).map_err(|error| {
+                if matches!(error, mpsc::error::TrySendError::Full(_)) {
+                    self.tap.fail("it does not read its standard input".to_owned());
+                }
+                io::ErrorKind::BrokenPipe.into()
+            })
         });
         async move {
             queued?;
@@ -518,11 +526,7 @@ impl<R> Drop for RawTransport<R> {
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(
-    mut writer: W,
-    mut lines: mpsc::UnboundedReceiver<Write>,
-    tap: Arc<Tap>,
-) {
+async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Write>, tap: Arc<Tap>) {
     while let Some(Write { line, done }) = lines.recv().await {
         let written = async {
             writer.write_all(&line).await?;

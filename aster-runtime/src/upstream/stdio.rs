@@ -75,6 +75,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the rest of a server's process group has after the server itself has ended.
 const ORPHAN_PATIENCE: Duration = Duration::from_millis(500);
 
+/// What a shell runs beside the server: it ends the server's process group when its standard input does, which is when
+/// we end without having ended the server ourselves. It goes the same way as [`Process::close`].
+#[cfg(unix)]
+const WATCHDOG: &str = "trap '' HUP INT QUIT TERM; read -r _; sleep 2; kill -s TERM -- \"-$1\"; sleep 2; kill -s KILL -- \"-$1\"";
+
 /// The longest line of standard error that is looked at, in bytes.
 const MAX_STDERR_LINE: usize = 64 << 10;
 
@@ -204,6 +209,8 @@ pub(super) struct Process {
     child: Box<dyn ChildWrapper>,
     exited: Option<ExitStatus>,
     stderr: Option<JoinHandle<()>>,
+    #[cfg(unix)]
+    watchdog: Option<tokio::process::Child>,
 }
 
 impl Process {
@@ -236,7 +243,13 @@ impl Process {
         let mut child = command.spawn().map_err(|error| spawn_failure(&server.command, &error))?;
 
         let pipes = (child.stdout().take(), child.stdin().take(), child.stderr().take());
-        let mut process = Self { child, exited: None, stderr: None };
+        let mut process = Self {
+            #[cfg(unix)]
+            watchdog: child.id().and_then(watch),
+            child,
+            exited: None,
+            stderr: None,
+        };
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err("its standard streams are no pipes".to_owned());
         };
@@ -267,10 +280,14 @@ impl Process {
 
     /// Ends the server, whose standard input is closed already: waits, asks its process group to end, kills it.
     pub(super) async fn close(mut self) {
-        if timeout(PATIENCE, self.wait()).await.is_err() && self.terminate() {
-            let _ = timeout(PATIENCE, self.wait()).await;
-        } else if self.terminate() {
+        let ended = timeout(PATIENCE, self.wait()).await.is_ok();
+        if !self.terminate() {
+            return;
+        }
+        if ended {
             tokio::time::sleep(ORPHAN_PATIENCE).await;
+        } else {
+            let _ = timeout(PATIENCE, self.wait()).await;
         }
     }
 
@@ -291,10 +308,27 @@ impl Drop for Process {
     fn drop(&mut self) {
         // The whole group, also where the server itself has ended; an error says that nothing is left.
         let _ = self.child.start_kill();
+        #[cfg(unix)]
+        if let Some(watchdog) = &mut self.watchdog {
+            // Before its standard input is closed, which it would take for our end.
+            let _ = watchdog.start_kill();
+        }
         if let Some(stderr) = &self.stderr {
             stderr.abort();
         }
     }
+}
+
+/// Starts a watchdog over a process group: a server may ignore the end of its standard input, and the kernel's own
+/// parent-death signal ends no grandchildren and needs code between `fork` and `exec`. Without a shell there is none.
+#[cfg(unix)]
+fn watch(group: u32) -> Option<tokio::process::Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", WATCHDOG, "aster-watchdog"]).arg(group.to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Away from the terminal's signals, and from the variables that the server does not get either.
+    command.process_group(0).kill_on_drop(true).env_clear().env("PATH", "/usr/bin:/bin");
+    command.spawn().inspect_err(|error| tracing::debug!(%error, "no watchdog")).ok()
 }
 
 /// Reads standard error for as long as there is any, so that the server never blocks on it.

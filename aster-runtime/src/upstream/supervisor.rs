@@ -31,8 +31,14 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long output may still come after the process has ended: what it wrote last, or what a child of it writes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// The pause before a server is asked again to tell of changes.
+const RESUBSCRIBE: Duration = Duration::from_secs(5);
+
 /// How long changes of the list of tools are gathered before it is read again.
 const SETTLE: Duration = Duration::from_millis(100);
+
+/// Why a server is down that was closed.
+const CLOSED: &str = "it has been closed";
 
 /// How the server is doing, for those who want to call it.
 #[derive(Debug, Clone)]
@@ -73,7 +79,7 @@ impl StdioUpstream {
         let (listing, listing_seen) = watch::channel(Arc::new(Listing::without_tools(Health::Starting)));
         let (wanted, wanted_seen) = watch::channel(0);
         let closing = CancellationToken::new();
-        let diagnostics = Arc::new(Diagnostics::new(server.name.as_str(), &server.env));
+        let diagnostics = Arc::new(Diagnostics::new(server.name.as_str(), server.env.values()));
         let server = Arc::new(server);
         let supervisor = Supervisor {
             server: Arc::clone(&server),
@@ -108,13 +114,14 @@ impl StdioUpstream {
         let mut state = self.state.clone();
         let now = state.borrow().clone();
         let failed = match now {
-            State::Ready(connection) if !connection.tap().ended.is_cancelled() => return Ok(connection),
+            State::Ready(connection) if connection.tap().ended.is_cancelled() => {
+                return Err(self.end_of(&connection).await);
+            }
+            State::Ready(connection) => return Ok(connection),
             State::Down { attempt, .. } => {
                 self.wanted.send_modify(|wanted| *wanted = attempt.max(*wanted));
                 attempt
             }
-            // The reason of the end that is about to be told counts, and does not start the server again.
-            State::Ready(_) => return Err(self.unavailable(None)),
             State::Starting => 0,
         };
         let settled = state
@@ -127,7 +134,7 @@ impl StdioUpstream {
         match settled.as_deref() {
             Ok(State::Ready(connection)) => Ok(Arc::clone(connection)),
             Ok(State::Down { reason, .. }) => Err(self.unavailable(Some(reason))),
-            _ => Err(self.unavailable(Some("it has been closed"))),
+            _ => Err(self.unavailable(Some(CLOSED))),
         }
     }
 
@@ -237,18 +244,22 @@ impl Supervisor {
                 () = closing.cancelled() => break,
                 started = self.start() => started,
             };
-            let reason = match started {
-                Ok((running, tools)) => {
+            match started {
+                Ok((mut running, tools)) => {
                     let since = Instant::now();
-                    let Some(reason) = self.attend(running, tools).await else { break };
+                    let reason = self.attend(&mut running, tools).await;
+                    self.down(attempt, reason.as_deref().unwrap_or(CLOSED));
+                    // After it was told, since this may take its time.
+                    running.process.close().await;
+                    if reason.is_none() {
+                        break;
+                    }
                     if since.elapsed() > STABLE {
                         failures = 0;
                     }
-                    reason
                 }
-                Err(reason) => reason,
-            };
-            self.down(attempt, &reason);
+                Err(reason) => self.down(attempt, &reason),
+            }
             failures += 1;
             let pause = self.pause(failures);
             tokio::select! {
@@ -258,7 +269,7 @@ impl Supervisor {
                 () = sleep(pause), if failures <= MAX_RESTARTS => {}
             }
         }
-        self.publish(Listing::without_tools(Health::Down("it has been closed".to_owned())));
+        self.publish(Listing::without_tools(Health::Down(CLOSED.to_owned())));
     }
 
     /// The pause after this many failures in a row.
@@ -327,7 +338,7 @@ impl Supervisor {
 
     /// Tells of a server that is up, keeps its list of tools current, and gives back why it ended; `None` where that
     /// was asked for.
-    async fn attend(&self, mut running: Running, tools: Vec<Value>) -> Option<String> {
+    async fn attend(&self, running: &mut Running, tools: Vec<Value>) -> Option<String> {
         let connection = &running.connection;
         let tap = connection.tap();
         self.publish(connection.listing(tools));
@@ -356,7 +367,11 @@ impl Supervisor {
             }
         };
         let subscription = async {
-            connection.subscribe().await;
+            while connection.subscribe().await {
+                sleep(RESUBSCRIBE).await;
+                // Meanwhile there may have been a change that was not told.
+                tap.list_changed.notify_one();
+            }
             std::future::pending::<()>().await;
         };
         let ended = async {
@@ -375,13 +390,9 @@ impl Supervisor {
         // Ends what is pending, and closes the server's standard input, whoever still holds the connection.
         tap.ended.cancel();
         if closing {
-            running.process.close().await;
             return None;
         }
-        let reason = self.reason(&mut running.process, tap, "").await;
-        self.publish_down(&reason);
-        running.process.close().await;
-        Some(reason)
+        Some(self.reason(&mut running.process, tap, "").await)
     }
 
     /// Why a connection ended, as far as can be told.
@@ -403,17 +414,13 @@ impl Supervisor {
         }
     }
 
-    fn down(&self, attempt: u64, reason: &str) {
-        tracing::warn!(server = self.server.name, reason, "external server is down");
-        self.publish_down(reason);
-        self.state.send_replace(State::Down { attempt, reason: reason.into() });
-    }
-
     /// The tools stay listed, so that a call to one of them starts the server again.
-    fn publish_down(&self, reason: &str) {
+    fn down(&self, attempt: u64, reason: &str) {
+        tracing::info!(server = self.server.name, reason, "external server is down");
         let mut listing = Listing::clone(&self.listing.borrow());
         listing.health = Health::Down(reason.to_owned());
         self.publish(listing);
+        self.state.send_replace(State::Down { attempt, reason: reason.into() });
     }
 
     fn publish(&self, listing: Listing) {

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs the real MCP servers that tests/real_servers.rs talks to, into target/peers or the directory given.
+# Needs npm, node and python3. Prints what to set so that the test runs. Installing again changes nothing.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+peers=${1:-$here/../../target/peers}
+mkdir -p "$peers"
+peers=$(CDPATH='' cd -- "$peers" && pwd)
+
+cp "$here/package.json" "$peers/package.json"
+# Without scripts: none of these servers needs any, and a script is code that nobody looked at.
+npm install --prefix "$peers" --ignore-scripts --no-audit --no-fund --no-package-lock
+
+python3 -m venv "$peers/venv"
+"$peers/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+
+echo "ASTER_PEERS=$peers"
