@@ -51,7 +51,10 @@ impl Output {
         if self.json {
             line(io::stdout(), safe_json(report));
         } else {
-            line(io::stdout(), report.human());
+            let text = report.human();
+            if !text.is_empty() {
+                line(io::stdout(), text);
+            }
         }
     }
 
@@ -96,17 +99,24 @@ pub(crate) fn ask(question: impl Display) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;
     }
-    let mut stderr = io::stderr().lock();
-    let _ = write!(stderr, "{question} [y/N] ");
-    let _ = stderr.flush();
+    let _ = write!(io::stderr(), "{question} [y/N] ");
+    let _ = io::stderr().flush();
     let mut answer = String::new();
     // End of input and an unreadable terminal are a no.
     let _ = io::stdin().read_line(&mut answer);
-    Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Some(is_yes(&answer))
+}
+
+/// Anything but a clear yes is a no.
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// A line under the header and no other.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+
+/// The narrowest terminal, in columns, for which a table is folded.
+const MIN_WIDTH: u16 = 60;
 
 /// A table of columns and nothing else.
 pub(crate) fn table<const N: usize>(
@@ -115,8 +125,8 @@ pub(crate) fn table<const N: usize>(
 ) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-    // Piped output is for `grep`: every row one line, however long.
-    if !io::stdout().is_terminal() {
+    // Piped output is for `grep`, and a narrow column helps nobody: then every row is one line, however long.
+    if !io::stdout().is_terminal() || table.width().is_none_or(|width| width < MIN_WIDTH) {
         table.set_content_arrangement(ContentArrangement::Disabled);
     }
     table.set_header(header);
@@ -154,6 +164,12 @@ fn line(mut stream: impl Write, text: impl Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        assert!(["y\n", " Yes\r\n", "YES"].into_iter().all(is_yes));
+        assert!(!["", "\n", "n", "yep", "y y", "\u{202e}y"].into_iter().any(is_yes));
+    }
 
     #[test]
     fn json_is_exact_and_safe() {

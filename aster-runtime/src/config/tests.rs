@@ -39,9 +39,13 @@ impl Files {
         self.root.path().join(name)
     }
 
-    /// A message with the directory cut out of it.
+    /// A message without the directory and the operating system's own words.
     fn redact(&self, text: impl ToString) -> String {
-        text.to_string().replace(&*self.root.path().to_string_lossy(), "").replace('\\', "/")
+        let text = text.to_string().replace(&*self.root.path().to_string_lossy(), "").replace('\\', "/");
+        match (text.split_once("cannot be read: "), text.split_once("; ")) {
+            (Some((before, _)), Some((_, help))) => format!("{before}cannot be read: […]; {help}"),
+            _ => text,
+        }
     }
 }
 
@@ -564,6 +568,39 @@ proptest! {
             prop_assert!(!problems.is_empty());
             for problem in problems {
                 prop_assert!(!problem.to_string().chars().any(crate::text::is_unsafe));
+            }
+        }
+    }
+
+    #[test]
+    fn no_project_loosens_anything(
+        tokens in 1_usize..300_000, percent in 0.1_f64..100.0, limit in 1_usize..=20,
+        name in prop::sample::select(vec!["mine", "theirs"]),
+        tier in prop::sample::select(vec!["standard", "elevated", "restricted"]),
+        trust in prop::sample::select(vec!["tighten", "ignore", "trust"]),
+        allow in prop::collection::vec(prop::sample::select(vec!["*", "mine/*", "**"]), 0..3),
+        deny in prop::collection::vec(prop::sample::select(vec!["mine/x", "*/y"]), 0..3),
+    ) {
+        let user = "mcp: {servers: {mine: {command: own, tier: restricted}}, tools: {allow: ['mine/*'], deny: ['mine/z']}}";
+        let alone = Files::new(user, "").load().unwrap();
+        let both = Files::new(user, &format!(
+            "mcp: {{servers: {{{name}: {{command: other, tier: {tier}, tiers: {{'*': {tier}}}, annotations: {trust}}}}}, \
+             tools: {{allow: {allow:?}, deny: {deny:?}}}, context_tokens: {tokens}, inventory_percent: {percent}, \
+             search_limit: {limit}}}",
+        )).load().unwrap();
+        prop_assert!(both.context_tokens <= alone.context_tokens);
+        prop_assert!(both.inventory_percent <= alone.inventory_percent);
+        prop_assert!(both.search_limit <= alone.search_limit);
+        prop_assert_eq!(&both.filters[..1], &alone.filters[..]);
+        for server in &both.servers {
+            match server.origin {
+                Origin::User => prop_assert_eq!(&server.declared.command, "own"),
+                Origin::Project => {
+                    prop_assert_ne!(&server.name, "mine");
+                    prop_assert!(server.settings.tier >= Some(Tier::Elevated));
+                    prop_assert!(server.settings.tiers.iter().all(|(_, tier)| *tier >= Tier::Elevated));
+                    prop_assert_eq!(server.settings.annotations, AnnotationTrust::Tighten);
+                }
             }
         }
     }

@@ -139,7 +139,8 @@ impl Approver for Terminal {
         Box::pin(async move {
             let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                question(&request, &mut io::stdin().lock(), &mut io::stderr().lock())
+                // Standard error stays unlocked: a program that is interrupted meanwhile must be able to say so.
+                question(&request, &mut io::stdin().lock(), &mut io::stderr())
             });
             match answer.await {
                 Ok(Ok(true)) => Approval::Approved { by: "the user at the terminal".to_owned() },
