@@ -5,6 +5,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+#[expect(dead_code, reason = "these tests start what starts the command")]
 mod common;
 
 use std::io::{Read, Write};

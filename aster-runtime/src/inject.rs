@@ -14,6 +14,7 @@ use crate::id::BRIDGE_NAME;
 use crate::scope::View;
 use crate::search::MAX_QUERY_BYTES;
 use crate::text;
+pub use crate::text::estimate_tokens;
 
 /// How much of a model's context the manifest may take, and how search answers are bounded.
 ///
@@ -97,12 +98,6 @@ impl ProgressiveConfig {
     pub fn search_limit(&self, asked: Option<usize>) -> usize {
         asked.unwrap_or(self.search_default_limit).clamp(1, self.max_search_limit)
     }
-}
-
-/// Estimates the tokens of a text: one per four characters, rounded up.
-#[must_use]
-pub fn estimate_tokens(text: &str) -> usize {
-    text.chars().count().div_ceil(4)
 }
 
 /// How much of each tool a manifest tells, from most to least.
@@ -422,11 +417,14 @@ pub fn server_inventory(view: &View) -> String {
 
 /// The bridge as an OpenAI function. One required field, no combinators: every provider accepts it.
 pub(crate) fn bridge_tool(view: &View, config: &ProgressiveConfig) -> Value {
+    let servers = match view.servers().len() {
+        1 => "1 server".to_owned(),
+        more => format!("{more} servers"),
+    };
     let description = format!(
-        "Finds and calls the tools of {} servers. action=search finds tools by words, action=describe shows their \
+        "Finds and calls the tools of {servers}. action=search finds tools by words, action=describe shows their \
          arguments, action=execute calls one. Describe a tool before you execute it; never invent argument names. \
          Servers (tools): {}",
-        view.servers().len(),
         server_inventory(view)
     );
     json!({"type": "function", "function": {

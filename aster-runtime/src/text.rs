@@ -123,6 +123,12 @@ pub fn visible_json(value: &serde_json::Value) -> String {
     out
 }
 
+/// Estimates the tokens of a text: one per four characters, rounded up.
+#[must_use]
+pub fn estimate_tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(4)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -265,7 +265,7 @@ impl Catalogue {
 
 /// What the definitions of these tools together cost in a model's context.
 pub(crate) fn schema_tokens(tools: &[Arc<Tool>]) -> usize {
-    tools.iter().map(|tool| crate::inject::estimate_tokens(&function_form(tool).to_string())).sum()
+    tools.iter().map(|tool| text::estimate_tokens(&function_form(tool).to_string())).sum()
 }
 
 /// A tool as a function of the model's own, the way it is offered without progressive disclosure.

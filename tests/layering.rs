@@ -1,0 +1,181 @@
+//! Which module of the runtime may use which other: the table that holds its layers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every module with what it may use, from the bottom up: a row uses only rows above it. A path stands for itself and all
+/// below it, so `gate::Admitted` is less than `gate`.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("text", &[]),
+    ("id", &["text"]),
+    ("session", &["id", "text"]),
+    // Pure parts of the gate: the edges use them without the gate.
+    ("gate::egress", &["text"]),
+    ("gate::secrets", &[]),
+    ("tool", &["session", "gate::egress", "text"]),
+    ("schema", &["tool"]),
+    ("spec", &["tool", "id"]),
+    ("__private", &["id", "schema", "spec", "text", "tool"]),
+    ("catalogue", &["spec", "id", "tool", "text"]),
+    ("scope", &["catalogue", "id", "session"]),
+    ("search", &["catalogue", "scope", "id"]),
+    ("inject", &["scope", "catalogue", "search", "id", "text"]),
+    ("bridge", &["inject", "search", "scope", "catalogue", "id", "spec", "text", "tool"]),
+    ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id"]),
+    ("call", &["catalogue", "session", "tool"]),
+    ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
+    ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),
+    ("audit", &["gate::Admitted", "gate::secrets", "call", "catalogue", "session", "spec", "text", "tool"]),
+    (
+        "host",
+        &[
+            "audit",
+            "dispatch",
+            "gate",
+            "call",
+            "bridge",
+            "inject",
+            "search",
+            "scope",
+            "catalogue",
+            "spec",
+            "tool",
+            "session",
+            "id",
+            "text",
+        ],
+    ),
+    // The edges, and nothing uses them.
+    ("net", &["gate::egress", "text"]),
+    ("config", &["gate::egress", "catalogue", "spec", "id", "text"]),
+    (
+        "upstream",
+        &["gate::secrets", "host", "dispatch", "call", "catalogue", "id", "tool", "session", "text"],
+    ),
+    ("serve", &["host", "call", "catalogue", "scope", "inject", "bridge", "id", "tool", "session", "text"]),
+];
+
+const EDGES: &[&str] = &["net", "config", "upstream", "serve"];
+
+/// What the table forbids and is right, with the reason.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("__private", "", "macros of this crate have no path but its root"),
+    (
+        "tool",
+        "schema::output",
+        "a result's type brings its output schema, and the pass over it is that of inputs",
+    ),
+    ("tool", "schema::is_wrapped", "a result is wrapped where its output schema says so"),
+    (
+        "serve",
+        "gate::approval::Terminal",
+        "a binary of one's own is a composition root and chooses the approver",
+    ),
+];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("aster-runtime/src")
+}
+
+/// Every source file below a folder, with the path of its module.
+fn modules(folder: &Path, above: &str) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_string_lossy().replace("private", "__private");
+        let module = if above.is_empty() { stem.clone() } else { format!("{above}::{stem}") };
+        match (path.extension().and_then(|extension| extension.to_str()), stem.as_str()) {
+            _ if path.is_dir() => found.extend(modules(&path, &module)),
+            (Some("rs"), "mod") => found.push((above.to_owned(), path)),
+            (Some("rs"), "lib" | "tests") => {}
+            (Some("rs"), _) => found.push((module, path)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The code without its tests and comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// The paths that begin with `crate::`, without it, as far as they are written out: of `crate::a::{b, c}` it is `a`.
+/// `$crate::` is another crate's view of this one.
+fn used(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .filter(|(at, _)| !code[..*at].ends_with('$'))
+        .map(|(at, found)| {
+            let rest = &code[at + found.len()..];
+            let end =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
+            rest[..end].trim_end_matches(':').to_owned()
+        })
+        .collect()
+}
+
+fn is_within(path: &str, of: &str) -> bool {
+    path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// The row of a module or of something in one.
+fn row(path: &str) -> Option<usize> {
+    let rows = LAYERS.iter().enumerate().filter(|(_, (module, _))| is_within(path, module));
+    rows.max_by_key(|(_, (module, _))| module.len()).map(|(row, _)| row)
+}
+
+#[test]
+fn modules_use_only_what_the_table_allows() {
+    let mut wrong = Vec::new();
+    let mut needed = Vec::new();
+    for (module, file) in modules(&source(), "") {
+        let Some(row) = row(&module) else {
+            wrong.push(format!("`{module}` has no row in the table"));
+            continue;
+        };
+        let (own, allowed) = LAYERS[row];
+        for path in used(&code(&file)) {
+            if is_within(&path, own) || allowed.iter().any(|allowed| is_within(&path, allowed)) {
+                continue;
+            }
+            let excepted = |(by, of, _): &&(&str, &str, &str)| *by == own && is_within(&path, of);
+            match EXCEPTIONS.iter().find(excepted) {
+                Some(exception) => needed.push(exception),
+                None => wrong.push(format!("{}: `{own}` must not use `crate::{path}`", file.display())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for exception in EXCEPTIONS {
+        assert!(needed.contains(&exception), "nobody needs the exception {exception:?}");
+    }
+}
+
+#[test]
+fn the_table_has_layers() {
+    for (at, (module, allowed)) in LAYERS.iter().enumerate() {
+        for path in *allowed {
+            let below = row(path).unwrap_or_else(|| panic!("`{path}`, which `{module}` may use, has no row"));
+            assert!(below < at, "`{module}` may use `{path}`, which is not below it");
+            assert!(!EDGES.contains(path), "`{module}` may use `{path}`, which is an edge");
+        }
+    }
+}
+
+#[test]
+fn the_rules_of_the_gate_are_pure() {
+    for name in ["rules", "egress", "secrets"] {
+        let code = code(&source().join(format!("gate/{name}.rs")));
+        for impure in ["tokio", "async ", "std::fs", "std::net::TcpStream", "ToSocketAddrs"] {
+            assert!(!code.contains(impure), "gate/{name}.rs uses `{impure}`");
+        }
+    }
+}
+
+#[test]
+fn the_reader_sees_what_is_used() {
+    let code = "use crate::a::{b, c};\nlet x = crate::d::E::new();\n$crate::f::g!();\npub use crate::h;\n";
+    assert_eq!(used(code), ["a", "d::E::new", "h"]);
+}
