@@ -2,6 +2,7 @@
 //!
 //! A few small ones are committed under `tests/data/tools`; `ASTER_CAPTURED_TOOLS` names a folder with more. With
 //! `--nocapture` the tests print what the lists cost a model.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 #![expect(clippy::print_stdout, reason = "the figures are to be read")]
 
 use std::path::{Path, PathBuf};
