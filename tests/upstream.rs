@@ -230,8 +230,10 @@ async fn calls_to_one_server_do_not_wait_for_each_other() {
     assert_eq!((waited.expect("it went on").to_text(), opened), ("a".to_owned(), "opened".to_owned()));
 }
 
+type Report = (f64, Option<f64>, Option<String>);
+
 #[derive(Default)]
-struct Client(Mutex<Vec<(f64, Option<f64>, Option<String>)>>);
+struct Client(Mutex<Vec<Report>>);
 
 impl ClientLink for Client {
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
@@ -359,6 +361,42 @@ async fn a_server_that_fails_is_started_again_without_being_asked() {
 }
 
 #[tokio::test]
+async fn a_server_that_keeps_failing_is_left_alone_until_it_is_called() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("starts");
+    let starts = || std::fs::read_to_string(&file).unwrap_or_default().lines().count();
+    let server = fake([&format!("--count-starts={}", file.display()), "--fail-unless-exists=/no/such/file"]);
+    let (upstream, _) = start(server.restart_delay(Duration::from_millis(1))).await;
+    // Five restarts after the first start, and each tries both handshakes.
+    within(async {
+        while starts() < 12 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    call(&upstream, "echo", json!({})).await.expect_err("it fails again");
+    assert!(starts() <= 14, "{} starts", starts());
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_server_that_is_starting() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("now");
+    let upstream = StdioUpstream::spawn(fake([&format!("--start-when-exists={}", file.display())]));
+    let given_up = context().cancellation().clone();
+    let cancelled =
+        upstream.call("echo", serde_json::Map::new(), context().with_cancellation(given_up.clone()));
+    let steps = async {
+        given_up.cancel();
+        std::fs::write(&file, "").expect("written");
+    };
+    let (answer, cancelled, ()) =
+        within(async { tokio::join!(call(&upstream, "echo", json!({})), cancelled, steps) }).await;
+    assert_eq!(answer.expect("it has started").to_text(), "{}");
+    assert_eq!(cancelled, Err(DispatchError::Cancelled));
+}
+
+#[tokio::test]
 async fn a_line_beyond_the_cap_ends_the_server_with_a_reason() {
     let (upstream, _) = start(fake([])).await;
     let error = call(&upstream, "oversize", json!({})).await.expect_err("no result");
@@ -408,6 +446,7 @@ async fn the_servers_own_requests_are_answered() {
         serde_json::from_str(&answer).expect("an answer is JSON")
     };
     assert_eq!(ask("ping", json!({})).await["result"], json!({}));
+    assert_eq!(ask("ping", json!(null)).await["result"], json!({}));
     let sampling = json!({"messages": [], "maxTokens": 1});
     assert_eq!(ask("sampling/createMessage", sampling).await["error"]["code"], -32601);
     assert_eq!(ask("sampling/createMessage", json!({"malformed": true})).await["error"]["code"], -32601);

@@ -1,8 +1,8 @@
 //! The attribute macros of Aster. Use them through `aster-runtime`, which re-exports and documents them; this crate
 //! has no promise of its own.
 //!
-//! A macro's input moves one way: [`parse`] reads tokens and judges nothing, [`check`] judges and emits nothing,
-//! [`expand`] emits and cannot fail. [`output`] is the function in which the whole way can be read.
+//! A macro's input moves one way: `parse` reads tokens and judges nothing, `check` judges and emits nothing,
+//! `expand` emits and cannot fail. `output` is the function in which the whole way can be read.
 
 mod check;
 mod diag;

@@ -6,6 +6,7 @@ use proc_macro2::Ident;
 use syn::{Attribute, Expr, Path, Type, Visibility};
 
 use crate::parse::attr::Range;
+use crate::parse::doc::Doc;
 
 /// A tool.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) struct Tool {
     pub output: Option<Type>,
 }
 
-/// A doc comment.
+/// A doc comment; empty where there is none.
 #[derive(Debug)]
 pub(crate) enum Description {
     Text(String),
@@ -43,12 +44,18 @@ pub(crate) enum Description {
     Computed(Vec<Expr>),
 }
 
+impl From<&Doc> for Description {
+    fn from(doc: &Doc) -> Self {
+        if doc.computed { Self::Computed(doc.parts.clone()) } else { Self::Text(doc.text.clone()) }
+    }
+}
+
 /// A parameter that stands in the schema.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub name: String,
     pub ty: Type,
-    pub description: String,
+    pub description: Description,
     pub default: Option<Expr>,
     pub range: Option<Range>,
     pub url: bool,
@@ -60,7 +67,7 @@ pub(crate) struct Server {
     pub home: ServerHome,
     pub name: String,
     pub title: Option<String>,
-    pub description: String,
+    pub description: Description,
     pub instructions: Option<String>,
     pub group: Option<Path>,
     pub tools: Vec<Tool>,

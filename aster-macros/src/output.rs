@@ -80,3 +80,6 @@ pub(crate) fn join((tokens, errors): Output) -> TokenStream {
     let errors = errors.iter().map(syn::Error::to_compile_error);
     quote!(#tokens #(#errors)*)
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ macro_rules! __submit {
     ($entry:expr) => {};
 }
 
-/// The server of a free tool: its package's name with `_` for `-`. `env!` is read where the tool is compiled, and rustc
+/// The server of a free tool: its package's name in lower case, with `_` for `-`. `env!` is read where the tool is compiled, and rustc
 /// tracks it; a macro that read the variable itself would be right only as long as both run in one process.
 #[doc(hidden)]
 #[macro_export]
@@ -302,7 +302,7 @@ pub const fn lowercase<const N: usize>(text: &str) -> [u8; N] {
     lower
 }
 
-/// A package's name with `_` for `-`.
+/// A package's name in lower case, with `_` for `-`.
 #[must_use]
 pub const fn underscored<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = lowercase(text);
@@ -325,11 +325,14 @@ pub const fn ascii(bytes: &'static [u8]) -> &'static str {
     }
 }
 
+// The checks are `#[track_caller]` so that rustc shows the caller's line and not the inside of this file.
+
 /// Checks the names of a tool, which its macro could not read: the package's name is known to rustc alone.
 ///
 /// # Panics
 ///
 /// In a `const`, as a compile error that names the tool.
+#[track_caller]
 pub const fn check_tool(tool: &ToolSpec) {
     check_name("server", tool.server);
     check_name("tool", tool.name);
@@ -350,6 +353,7 @@ pub const fn check_tool(tool: &ToolSpec) {
     }
 }
 
+#[track_caller]
 const fn check_name(what: &str, name: &str) {
     if let Err(error) = id::check_native_name(name) {
         Sentence::new()
@@ -371,6 +375,7 @@ const fn check_name(what: &str, name: &str) {
 /// # Panics
 ///
 /// In a `const`, as a compile error that names the server and both places.
+#[track_caller]
 pub const fn check_catalogue(entries: &[Entry]) {
     let mut at = 0;
     while at < entries.len() {
@@ -391,6 +396,7 @@ pub const fn check_catalogue(entries: &[Entry]) {
     }
 }
 
+#[track_caller]
 const fn check_pair(first: &Entry, second: &Entry) {
     if !str_eq(first.server(), second.server()) {
         return;
@@ -478,5 +484,101 @@ const fn ascii_digit(digit: &[u8; 1]) -> &str {
     match std::str::from_utf8(digit) {
         Ok(digit) => digit,
         Err(_) => "?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message of a check that fails.
+    fn panic_of(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
+        let panic = std::panic::catch_unwind(check).unwrap_err();
+        panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    }
+
+    const fn named(server: &'static str, name: &'static str) -> ToolSpec {
+        let location = Location { file: "src/web.rs", line: 42, package: "tools" };
+        ToolSpec { server, name, location, ..BROKEN }
+    }
+
+    const BROKEN: ToolSpec = ToolSpec {
+        server: "",
+        name: "",
+        title: None,
+        description: "",
+        tier: Tier::Standard,
+        group: None,
+        annotations: Annotations::NONE,
+        timeout: None,
+        hot: false,
+        url_arguments: &[],
+        input_schema: || serde_json::Value::Null,
+        output_schema: || None,
+        call: |invocation| Call::open(invocation).refuse(),
+        location: Location { file: "", line: 0, package: "" },
+    };
+
+    static SEARCH: ToolSpec = named("web", "search");
+    static FETCH: ToolSpec = named("web", "fetch");
+    static CAPITAL: ToolSpec = named("Web", "search");
+    static LONG: ToolSpec = named("a_server_with_a_long_name_for_a_server", "and_a_tool_whose_name_is_long");
+    static SERVER: ServerSpec = ServerSpec {
+        name: "web",
+        title: None,
+        description: "",
+        instructions: None,
+        group: None,
+        tools: &[],
+        start: start_stateless,
+        location: Location { file: "src/other.rs", line: 7, package: "other" },
+    };
+
+    #[test]
+    fn a_catalogue_names_both_places() {
+        check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH)]);
+        assert_eq!(
+            panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH), Entry::Tool(&SEARCH)])),
+            "tool `web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
+             (package tools)"
+        );
+        assert_eq!(
+            panic_of(|| check_catalogue(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),
+            "server `web` stands twice in the catalogue: src/other.rs:7 (package other) and src/other.rs:7 (package \
+             other)"
+        );
+        assert_eq!(
+            panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Server(&SERVER)])),
+            "server `web` is both a server and the server of a free tool: src/web.rs:42 (package tools) and \
+             src/other.rs:7 (package other)"
+        );
+    }
+
+    #[test]
+    fn a_name_that_only_rustc_knew_is_checked_in_a_const() {
+        assert_eq!(
+            panic_of(|| check_tool(&CAPITAL)),
+            "the server `Web`: the name has a character that is not allowed in it; set `server = \"…\"` to one of \
+             `[a-z][a-z0-9_-]*`"
+        );
+        assert_eq!(
+            panic_of(|| check_tool(&LONG)),
+            "the id of tool `a_server_with_a_long_name_for_a_server/and_a_tool_whose_name_is_long` counts 69 characters \
+             as `server__tool`; the limit is 64: shorten one of the names"
+        );
+    }
+
+    #[test]
+    fn a_sentence_that_is_too_long_is_cut_between_its_parts() {
+        let long = "ä".repeat(200);
+        let sentence = Sentence::new().text(&long).text(&long).text("end").number(0).number(1234);
+        let text = std::str::from_utf8(&sentence.bytes[..sentence.length]).unwrap();
+        assert_eq!(text, format!("{long}end01234"));
+    }
+
+    #[test]
+    fn a_package_is_a_server() {
+        const NAME: [u8; 8] = underscored("My-Tools");
+        assert_eq!(std::str::from_utf8(&NAME), Ok("my_tools"));
     }
 }

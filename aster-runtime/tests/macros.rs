@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use aster_runtime::{
-    Invocation, Json, NativeCatalogue, Profile, ServerSpec, Session, Tier, ToolContext, ToolError,
-    ToolResult, ToolSpec, catalogue, groups, mcp_server, mcp_tool,
+    Invocation, Json, McpServer, NativeCatalogue, NativeServer, Profile, ServerEnv, ServerSpec, Session,
+    StartError, Tier, ToolContext, ToolError, ToolResult, ToolSpec, catalogue, groups, mcp_server, mcp_tool,
 };
 use serde_json::{Value, json};
 
@@ -156,4 +156,134 @@ fn the_constants_say_what_was_written() {
     assert_eq!(Web::GROUPS, ["research", "desktop", "research"]);
     assert_eq!(clock::GROUPS[clock::Tool::Seconds as usize], "clock");
     assert_eq!(CATALOGUE.entries.len(), 3);
+}
+
+/// The arguments of `search` and what the call answers when they are wrong.
+async fn refused(arguments: Value) -> String {
+    let error =
+        call(tool(Web::SERVER, "search"), Web { prefix: String::new() }, arguments).await.unwrap_err();
+    assert_eq!(error.code(), Some("invalid_arguments"));
+    error.message().to_owned()
+}
+
+#[tokio::test]
+async fn all_wrong_arguments_are_told_at_once_and_without_their_values() {
+    assert_eq!(
+        refused(json!({"limit": 21, "since": ["hunter2"], "qery": "hunter2"})).await,
+        "the arguments are not right: `query` is missing; `limit` must be from 1 to 20; `since`: expected a string, \
+         found an array; there is no argument `qery`"
+    );
+    assert_eq!(
+        refused(json!({"query": "x", "limit": "hunter2"})).await,
+        "the arguments are not right: `limit`: expected u8, found a string"
+    );
+}
+
+#[tokio::test]
+async fn null_is_no_argument() {
+    let web = Web { prefix: String::new() };
+    let result =
+        call(tool(Web::SERVER, "search"), web, json!({"query": "x", "limit": null, "since": null})).await;
+    assert!(result.unwrap().to_text().contains("x 5 None"));
+    assert_eq!(
+        refused(json!({"query": null})).await,
+        "the arguments are not right: `query`: expected a string, found null"
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_state_is_an_error_and_no_panic() {
+    let error = call(tool(Web::SERVER, "get"), (), json!({"address": "y"})).await.unwrap_err();
+    assert!(error.message().contains("the server runs on another state than `Web`"), "{error}");
+}
+
+struct Own(u8);
+
+impl McpServer for Own {
+    async fn start(_: &ServerEnv) -> Result<Self, StartError> {
+        Ok(Self(7))
+    }
+}
+
+#[mcp_server]
+impl Own {
+    /// Tells its number.
+    #[mcp_tool(tier = Standard)]
+    async fn number(&self) -> u8 {
+        self.0
+    }
+
+    /// Fails as no tool should.
+    #[mcp_tool(tier = Standard)]
+    fn panics() {
+        panic!("on purpose")
+    }
+
+    /// Names its thread.
+    #[mcp_tool(tier = Standard)]
+    fn thread() -> String {
+        format!("{:?}", std::thread::current().id())
+    }
+}
+
+#[tokio::test]
+async fn a_server_starts_itself_or_says_how_to_hand_it_in() {
+    let state = (Own::SERVER.start)(ServerEnv::default()).await.unwrap();
+    let state = state.downcast::<Own>().unwrap();
+    assert_eq!(call(tool(Own::SERVER, "number"), Own(state.0), json!({})).await.unwrap().to_text(), "7");
+
+    let error = (Web::SERVER.start)(ServerEnv::default()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "it has no state to run on: hand the server in with `HostBuilder::with_server`, or implement `McpServer` for \
+         `Web`"
+    );
+    assert!((clock::SERVER.start)(ServerEnv::default()).await.unwrap().is::<()>());
+    assert_eq!(<Web as NativeServer>::SPEC.name, "web");
+}
+
+#[tokio::test]
+async fn a_plain_function_runs_on_another_thread_and_its_panic_arrives() {
+    let here = format!("{:?}", std::thread::current().id());
+    let there = call(tool(Own::SERVER, "thread"), Own(0), json!({})).await.unwrap().to_text();
+    assert_ne!(here, there);
+
+    let panicking = tokio::spawn(call(tool(Own::SERVER, "panics"), Own(0), json!({})));
+    assert!(panicking.await.unwrap_err().is_panic());
+}
+
+type Maybe = Option<u8>;
+
+/// Tells what may be left out.
+#[mcp_tool(tier = Standard, server = "free", title = "Optional things")]
+async fn optional(
+    hidden: Maybe,
+    #[arg(default = vec!["a".to_owned()])] list: Vec<String>,
+    #[arg(range(0.5..))] ratio: Option<f64>,
+    required: Value,
+) -> String {
+    format!("{hidden:?} {list:?} {ratio:?} {required}")
+}
+
+#[tokio::test]
+async fn what_is_required_is_decided_by_the_type() {
+    let schema = (optional::TOOL.input_schema)();
+    assert_eq!(schema["required"], json!(["required"]));
+    assert_eq!(schema["properties"]["list"]["default"], json!(["a"]));
+    assert_eq!(schema["properties"]["ratio"], json!({"type": "number", "minimum": 0.5}));
+    assert_eq!(schema["properties"]["required"], json!({}));
+    let result = call(optional::TOOL, (), json!({"required": {"x": 1}})).await.unwrap();
+    assert_eq!(result.to_text(), r#"None ["a"] None {"x":1}"#);
+    assert!(call(optional::TOOL, (), json!({"required": 1, "ratio": 0.4})).await.is_err());
+}
+
+#[cfg(feature = "inventory")]
+#[test]
+fn the_inventory_has_everything_in_order() {
+    let names: Vec<(&str, usize)> = NativeCatalogue::registered()
+        .entries
+        .iter()
+        .map(|entry| (entry.server(), entry.tools().len()))
+        .collect();
+    assert_eq!(names, [("aster_runtime", 1), ("clock", 1), ("free", 1), ("own", 3), ("web", 3)]);
 }

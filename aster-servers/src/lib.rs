@@ -22,15 +22,14 @@ pub mod shortcuts;
 #[cfg(feature = "web")]
 pub mod web;
 
-use aster_runtime::Entry;
 use aster_runtime::catalogue::NativeCatalogue;
 
 /// Every server of this crate that its features switch on.
 pub const CATALOGUE: NativeCatalogue = NativeCatalogue {
     entries: &[
         #[cfg(feature = "web")]
-        Entry::Server(web::SERVER),
+        aster_runtime::Entry::Server(web::SERVER),
         #[cfg(feature = "shortcuts")]
-        Entry::Server(shortcuts::SERVER),
+        aster_runtime::Entry::Server(shortcuts::SERVER),
     ],
 };

@@ -6,11 +6,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -46,8 +49,16 @@ type Outcome = Result<Value, Box<dyn Error>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let switches = Switches(std::env::args().skip(1).collect());
+    if let Some(file) = switches.value("--count-starts") {
+        writeln!(File::options().create(true).append(true).open(file)?, "started")?;
+    }
+    if let Some(file) = switches.value("--start-when-exists") {
+        while !Path::new(file).exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
     if let Some(file) = switches.value("--fail-unless-exists")
-        && !std::path::Path::new(file).exists()
+        && !Path::new(file).exists()
     {
         complain("Error: the file is missing\n    at start (fake.js:1)\nNode.js v20");
         std::process::exit(7);

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs the real MCP servers that tests/real_servers.rs talks to, into target/peers or the directory given.
-# Needs npm, node and python3. Prints what to set so that the test runs. Installing again changes nothing.
+# Needs npm, node and python3. Its standard output is what to set so that the test runs:
+#
+#     export "$(tests/peers/install.sh)" && cargo test --test real_servers
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -10,7 +12,7 @@ peers=$(CDPATH='' cd -- "$peers" && pwd)
 
 cp "$here/package.json" "$peers/package.json"
 # Without scripts: none of these servers needs any, and a script is code that nobody looked at.
-npm install --prefix "$peers" --ignore-scripts --no-audit --no-fund --no-package-lock
+npm install --prefix "$peers" --ignore-scripts --no-audit --no-fund --no-package-lock >&2
 
 python3 -m venv "$peers/venv"
 "$peers/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"

@@ -110,7 +110,7 @@ fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argume
         let argument = Argument {
             name,
             ty: parameter.ty.clone(),
-            description: parameter.doc.text.clone(),
+            description: (&parameter.doc).into(),
             default: options.default,
             range: options.range,
             url: options.url,

@@ -121,7 +121,7 @@ fn description(function: &Function, errors: &mut Errors) -> Option<Description> 
         return None;
     }
     if doc.computed {
-        return Some(Description::Computed(doc.parts.clone()));
+        return Some(doc.into());
     }
     if doc.text.is_empty() {
         errors.push(&doc.tokens, &codes::PLACEHOLDER, format!("the description of tool `{ident}` is empty"));
@@ -135,5 +135,5 @@ fn description(function: &Function, errors: &mut Errors) -> Option<Description> 
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }
-    Some(Description::Text(doc.text.clone()))
+    Some(doc.into())
 }

@@ -1,5 +1,5 @@
 //! The grammar of names. It repeats `aster_runtime::id::check_native_name` with an arrow at the user's own token; a test
-//! of the repository holds the two together.
+//! below holds the two together.
 
 use quote::ToTokens;
 use syn::ext::IdentExt as _;
@@ -179,5 +179,38 @@ mod tests {
         assert_eq!(legal("Get  User!").as_deref(), Some("get_user"));
         assert_eq!(legal("größe").as_deref(), Some("gr_e"));
         assert_eq!(legal("1/2"), None);
+    }
+
+    #[test]
+    fn the_grammar_is_the_runtimes() {
+        let fixed = [
+            "",
+            "a",
+            "web",
+            "fetch_page",
+            "a-1",
+            "a_",
+            "a__b",
+            "_a",
+            "1a",
+            "-a",
+            "Web",
+            "a/b",
+            "a b",
+            "ä",
+            "aster_mcp",
+        ];
+        let long = ["a".repeat(64), "a".repeat(65)];
+        let alphabet = ['a', 'z', '0', '9', '_', '-', 'A', '/', ' ', '.', 'ß'];
+        let short = alphabet.iter().flat_map(|first| {
+            alphabet
+                .iter()
+                .flat_map(move |second| alphabet.map(|third| [*first, *second, third].iter().collect()))
+        });
+        for name in fixed.map(str::to_owned).into_iter().chain(long).chain(short) {
+            let mine = check(&name, &name, "name", &mut Errors::default()).is_some();
+            let runtimes = aster_runtime::id::check_native_name(&name).is_ok();
+            assert_eq!(mine, runtimes, "{name:?}");
+        }
     }
 }

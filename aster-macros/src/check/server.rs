@@ -41,13 +41,14 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         home,
         name: name?,
         title: options.title.as_ref().map(LitStr::value),
-        description: item.doc().text.clone(),
+        description: item.doc().into(),
         instructions: options.instructions.as_ref().map(LitStr::value),
         group: options.group.clone(),
         tools: judged.into_iter().map(|judged| judged.map(|(tool, _)| tool)).collect::<Option<_>>()?,
     })
 }
 
+/// Where a server stands, and its name unless that is wrong.
 type Place = (ServerHome, Option<String>);
 
 fn of_impl(block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) -> Option<Place> {

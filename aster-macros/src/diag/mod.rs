@@ -44,7 +44,7 @@ impl Errors {
         what: impl AsRef<str>,
     ) {
         self.push(second, code, what);
-        self.0.push(syn::Error::new_spanned(first, "first given here"));
+        self.0.push(syn::Error::new_spanned(first, "the first one is here"));
     }
 
     /// What the parser could not read, in its own words.

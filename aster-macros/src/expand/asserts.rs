@@ -1,11 +1,20 @@
 //! The calls through which a user's types meet their bounds, written at the type's own place, so that a bound that is
 //! not met is an error there.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
 use crate::model::{Argument, Tool};
+
+/// The same tokens, resolved as before, at another place.
+pub(super) fn respan(tokens: &TokenStream, at: Span) -> TokenStream {
+    let respan = |mut tree: TokenTree| {
+        tree.set_span(tree.span().located_at(at));
+        tree
+    };
+    tokens.clone().into_iter().map(respan).collect()
+}
 
 /// Where a type's errors belong, with the names of generated code.
 fn at(tokens: &impl ToTokens) -> Span {
@@ -14,7 +23,8 @@ fn at(tokens: &impl ToTokens) -> Span {
 
 /// Adds an argument to the schema.
 pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
-    let Argument { name, ty, description, default, range, url } = argument;
+    let Argument { name, ty, default, range, url, .. } = argument;
+    let description = super::description(private, &argument.description);
     let spot = at(ty);
     let default = default.as_ref().map(|default| {
         let spot = at(default);

@@ -12,11 +12,21 @@ pub(crate) mod tool;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 
+use crate::model::Description;
+
 /// An optional value, by its absolute path.
 fn option(private: &TokenStream, value: Option<impl ToTokens>) -> TokenStream {
     match value {
         Some(value) => quote!(#private::Some(#value)),
         None => quote!(#private::None),
+    }
+}
+
+/// A doc comment as a constant text.
+fn description(private: &TokenStream, description: &Description) -> TokenStream {
+    match description {
+        Description::Text(text) => quote!(#text),
+        Description::Computed(parts) => quote!(#private::concat!(#(#parts, "\n"),*).trim_ascii()),
     }
 }
 

@@ -74,7 +74,8 @@ pub(super) fn tool_enum<'a>(
     let name = located(name, at);
     let variants = variants.map(|(ident, conditions, about)| {
         let variant = located(&format_ident!("{}", camel(&ident.unraw().to_string())), ident);
-        quote!(#(#conditions)* #[doc = #about] #variant)
+        let about = about.map(|about| quote!(#[doc = #about]));
+        quote!(#(#conditions)* #about #variant)
     });
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]
@@ -89,7 +90,8 @@ fn about_tool(tool: &Tool) -> String {
 
 /// The constant that describes a server, as an expression.
 fn constant(server: &Server, private: &TokenStream) -> TokenStream {
-    let Server { name, description, tools, .. } = server;
+    let Server { name, tools, .. } = server;
+    let description = super::description(private, &server.description);
     let title = option(private, server.title.as_ref());
     let instructions = option(private, server.instructions.as_ref());
     let group = option(private, server.group.as_ref());

@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
 use super::{asserts, location, option};
-use crate::model::{Description, Tool};
+use crate::model::Tool;
 use crate::path::CratePath;
 
 /// What stands beside a free function: a type of its name, which is no other than a place for the constant. A module
@@ -17,9 +17,7 @@ pub(crate) fn free(tool: &Tool, krate: &CratePath) -> TokenStream {
         None => quote!(#private::package_server!()),
     };
     let Tool { ident, visibility, conditions, .. } = tool;
-    let name = Ident::new(&ident.to_string().trim_start_matches("r#"), Span::call_site());
-    let name = if ident.to_string().starts_with("r#") { ident.clone() } else { name };
-    let place = located(&name, ident);
+    let place = located(ident, ident);
     let spec = spec(tool, &server, &quote!(#ident), private);
     let about = format!("The tool that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw());
     quote_spanned! {Span::mixed_site()=>
@@ -54,10 +52,7 @@ pub(super) fn spec(
 ) -> TokenStream {
     let Tool { ident, name, tier, hot, .. } = tool;
     let title = option(private, tool.title.as_ref());
-    let description = match &tool.description {
-        Description::Text(text) => quote!(#text),
-        Description::Computed(parts) => quote!(#private::concat!(#(#parts, "\n"),*)),
-    };
+    let description = super::description(private, &tool.description);
     let group = option(private, tool.group.as_ref());
     let read_only = option(private, tool.read_only);
     let destructive = option(private, tool.destructive);
@@ -138,12 +133,14 @@ fn call(tool: &Tool, function: &TokenStream, private: &TokenStream) -> TokenStre
     let ident_span = mixed.located_at(tool.ident.span());
     let arguments = lent.map(|local| quote!(&#local)).chain(locals.iter().map(|local| quote!(#local)));
     let called = quote_spanned!(ident_span=> #function(#(#arguments),*));
+    // A future that is not `Send` is an error at the function's name.
+    let here = asserts::respan(private, ident_span);
     let future = if tool.is_async {
         let result = asserts::result(private, tool, quote!(#called.await));
-        quote_spanned!(ident_span=> #private::run(async move { #result }))
+        quote_spanned!(ident_span=> #here::run(async move { #result }))
     } else {
         let result = asserts::result(private, tool, called);
-        quote_spanned!(ident_span=> #private::run_blocking(move || #result))
+        quote_spanned!(ident_span=> #here::run_blocking(move || #result))
     };
     quote_spanned! {mixed=>
         |invocation| {

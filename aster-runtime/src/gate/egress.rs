@@ -142,11 +142,11 @@ impl EgressPolicy {
         }
 
         let host = plain(&host);
-        if any(&self.deny, &host, port) {
+        if listed(&self.deny, &host, port) {
             return refuse(Kind::Denied);
         }
-        let excepted = any(&self.allow_private, &host, port);
-        if !excepted && !self.allow.is_empty() && !any(&self.allow, &host, port) {
+        let excepted = listed(&self.allow_private, &host, port);
+        if !excepted && !self.allow.is_empty() && !listed(&self.allow, &host, port) {
             return refuse(Kind::NotAllowed);
         }
         if !excepted && !WEB_PORTS.contains(&port) && !self.ports.contains(&port) {
@@ -178,15 +178,15 @@ impl EgressPolicy {
                 };
                 Err(EgressError::new(target, kind))
             };
-            if any(&self.deny, &host, port) {
+            if listed(&self.deny, &host, port) {
                 return refuse(Kind::Denied);
             }
             let Some(range) = private_range(layer) else { continue };
             let named = name.is_some_and(|name| {
                 range.reach == Reach::Network
-                    && any(&self.allow_private, &Host::Domain(strip_dot(name)), port)
+                    && listed(&self.allow_private, &Host::Domain(strip_dot(name)), port)
             });
-            if !named && !any(&self.allow_private, &host, port) {
+            if !named && !listed(&self.allow_private, &host, port) {
                 return refuse(Kind::PrivateAddress { range: range.what, inner: layer });
             }
         }
@@ -361,7 +361,7 @@ where
     entries.into_iter().map(parse).collect()
 }
 
-fn any<S: AsRef<str>>(patterns: &[Pattern], host: &Host<S>, port: u16) -> bool {
+fn listed<S: AsRef<str>>(patterns: &[Pattern], host: &Host<S>, port: u16) -> bool {
     patterns.iter().any(|pattern| pattern.matches(host, port))
 }
 

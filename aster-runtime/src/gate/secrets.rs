@@ -137,10 +137,11 @@ mod tests {
     proptest! {
         #[test]
         fn no_secret_survives(secret in "\\PC{8,40}", before in any::<String>(), after in any::<String>()) {
+            let redacted = format!("{before}{REDACTED}{after}");
+            // What stands around it may hold the secret again, across the seam.
+            prop_assume!(!redacted.contains(&secret));
             let text = format!("{before}{secret}{after}");
-            let redactor = Redactor::new([&secret]);
-            prop_assume!(!REDACTED.contains(&secret));
-            prop_assert!(!redactor.redact(&text).contains(&secret) || format!("{before}{REDACTED}{after}").contains(&secret));
+            prop_assert!(!Redactor::new([&secret]).redact(&text).contains(&secret));
         }
     }
 }

@@ -24,6 +24,7 @@ use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
 pub use self::stdio::{ServeError, stdio};
@@ -64,6 +65,8 @@ struct Inner {
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
     log_level: AtomicU8,
+    /// Cancelled when the client's input has ended.
+    ended: CancellationToken,
 }
 
 /// Who is to hear of a changed list: connections of the legacy era, and subscriptions of the modern one.
@@ -74,7 +77,7 @@ struct Listeners {
 }
 
 impl Server {
-    fn new(host: Host, session: HostSession, shape: Shape) -> Self {
+    fn new(host: Host, session: HostSession, shape: Shape, ended: CancellationToken) -> Self {
         let offer = RwLock::new(Arc::new(offer(&host, &session, &shape)));
         Self {
             inner: Arc::new(Inner {
@@ -85,6 +88,7 @@ impl Server {
                 listeners: Mutex::default(),
                 next_listener: AtomicU64::new(0),
                 log_level: AtomicU8::new(LoggingLevel::Info as u8),
+                ended,
             }),
         }
     }
@@ -233,7 +237,10 @@ impl ServerHandler for Server {
         let key = self.inner.next_listener.fetch_add(1, Ordering::Relaxed);
         let listeners = || self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners().sinks.insert(key, context.sink().clone());
-        context.cancelled().await;
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.inner.ended.cancelled() => {}
+        }
         listeners().sinks.remove(&key);
         Ok(())
     }

@@ -1,7 +1,12 @@
 //! Serving over standard input and output, for one client: the process that started this one.
 
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use rmcp::ServiceExt as _;
 use rmcp::transport::stdio_pipes;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -63,9 +68,11 @@ async fn serve(
         _ = host.settle(FIRST_ANSWER) => {}
         () = stop.cancelled() => return Ok(()),
     }
-    let server = Server::new(host, session, shape);
+    let ended = CancellationToken::new();
+    let server = Server::new(host, session, shape, ended.clone());
     let _follow = AbortOnDropHandle::new(tokio::spawn(server.clone().follow()));
-    match server.serve_with_ct(stdio_pipes(), stop).await {
+    let (input, output) = stdio_pipes();
+    match server.serve_with_ct((Input { input, ended }, output), stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
@@ -75,5 +82,33 @@ async fn serve(
             | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(ServeError::Handshake(error.to_string())),
+    }
+}
+
+/// Standard input that says when it has ended: subscriptions end with it, and would otherwise hold the process while
+/// rmcp waits for them to answer.
+struct Input<R> {
+    input: R,
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let (before, room) = (buffer.filled().len(), buffer.remaining() > 0);
+        let polled = Pin::new(&mut this.input).poll_read(context, buffer);
+        let ended = match &polled {
+            Poll::Ready(Ok(())) => room && buffer.filled().len() == before,
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if ended {
+            this.ended.cancel();
+        }
+        polled
     }
 }

@@ -17,7 +17,7 @@ pub use argument::ToolArg;
 
 pub use context::{ClientLink, LogLevel, ToolContext};
 pub use result::{
-    Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolResult,
+    Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolOutput, ToolResult,
 };
 
 /// A JSON object: the arguments of a call.

@@ -349,7 +349,19 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     }
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResult for Json<T> {
+/// What [`Json`] can carry: every type that is `serde::Serialize` and `schemars::JsonSchema`. It is implemented for
+/// these, so that a type which lacks both derives is one error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be returned as JSON",
+    label = "cannot be written as JSON, or has no schema",
+    note = "derive both on your type: `#[derive(serde::Serialize, schemars::JsonSchema)]`"
+)]
+pub trait ToolOutput: Serialize + JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + JsonSchema> ToolOutput for T {}
+
+impl<T: ToolOutput> IntoToolResult for Json<T> {
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
         let value = serde_json::to_value(self.0).map_err(|error| {
             ToolError::new(format!("the tool's result cannot be written as JSON: {error}"))

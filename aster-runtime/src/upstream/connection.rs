@@ -539,6 +539,17 @@ mod tests {
         assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": "now"}));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_read_fails_its_calls() {
+        let (connection, server) = connected().await;
+        let calls: Vec<_> = (0..10_000).map(|_| call(&connection, None)).collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Err(None));
+        }
+        assert_eq!(connection.tap().failure(), Some("it does not read its standard input"));
+        drop(server);
+    }
+
     #[test]
     fn a_list_is_capped() {
         let tools: Vec<_> = (0..MAX_TOOLS + 1).map(|number| json!({"name": number})).collect();

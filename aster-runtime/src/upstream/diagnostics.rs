@@ -81,13 +81,14 @@ impl Diagnostics {
         text::one_line(&self.redactor.redact(text), MAX_MESSAGE)
     }
 
-    /// The line that most likely tells why the server ended: the last one that speaks of an error, since runtimes
-    /// print a stack or their version after it, or else the last.
+    /// The line that most likely tells why the server ended. That is seldom the last: runtimes print a stack or their
+    /// version after the error, and npm where its log is.
     pub(super) fn cause(&self) -> Option<String> {
         let recent = self.recent();
         let lines = if recent.stderr.is_empty() { &recent.junk } else { &recent.stderr };
-        let error = lines.iter().rev().find(|line| line.to_ascii_lowercase().contains("error"));
-        error.or(lines.back()).cloned()
+        let npm = |line: &&String| line.starts_with("npm error") && !line.starts_with("npm error code");
+        let error = |line: &&String| line.to_ascii_lowercase().contains("error:");
+        lines.iter().find(npm).or_else(|| lines.iter().rev().find(error)).or(lines.back()).cloned()
     }
 
     /// All lines that are kept, those of standard output first.
@@ -111,4 +112,49 @@ fn keep(lines: &mut VecDeque<String>, line: String) {
         lines.pop_front();
     }
     lines.push_back(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(output: &str) -> Option<String> {
+        let diagnostics = Diagnostics::new("s", []);
+        output.lines().for_each(|line| diagnostics.stderr(line.as_bytes()));
+        diagnostics.cause()
+    }
+
+    #[test]
+    fn the_line_that_tells_most() {
+        for (output, expected) in [
+            ("TypeError: no\n    at x (y.js:1)\n\nNode.js v20.0.0", "TypeError: no"),
+            (
+                "Traceback:\n  File x\nModuleNotFoundError: No module named 'x'",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            (
+                "npm error code E404\nnpm error 404 Not found\nnpm error A log is at x",
+                "npm error 404 Not found",
+            ),
+            ("TOKEN is not set", "TOKEN is not set"),
+            ("--log  where the standard error goes\nrun with --help", "run with --help"),
+        ] {
+            assert_eq!(cause(output).as_deref(), Some(expected));
+        }
+        assert_eq!(cause(""), None);
+    }
+
+    #[test]
+    fn the_newest_lines_are_kept_and_no_secret() {
+        let secret = "hunter2-hunter2".to_owned();
+        let diagnostics = Diagnostics::new("s", [&secret]);
+        for number in 0..2 * KEPT {
+            diagnostics.stderr(format!("line {number} \u{1b}[2J {secret}").as_bytes());
+        }
+        let lines = diagnostics.lines();
+        assert_eq!(lines.len(), KEPT);
+        assert_eq!(lines.last().map(String::as_str), Some("line 79 [2J [redacted]"));
+        diagnostics.clear();
+        assert_eq!(diagnostics.lines(), Vec::<String>::new());
+    }
 }

@@ -280,7 +280,6 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
                 let reason =
                     format!("it wrote a line of more than {} MiB on its standard output", MAX_LINE >> 20);
                 self.tap.fail(reason);
-                self.ready.clear();
                 return;
             }
         };
@@ -293,25 +292,27 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
             self.tap.diagnostics.junk(line);
             return;
         }
-        match parse(line) {
-            Ok(Value::Array(batch)) if !batch.is_empty() => {
-                for message in batch {
-                    self.take_value(message, line);
-                }
+        let understood = match parse(line) {
+            Ok(Value::Array(batch)) => {
+                // All of them are taken, whatever becomes of the others.
+                let of = batch.len();
+                of > 0 && batch.into_iter().filter_map(|message| self.take_value(message)).count() == of
             }
-            Ok(value) => self.take_value(value, line),
-            Err(error) => self.take_unreadable(line, &error),
+            Ok(value) => self.take_value(value).is_some(),
+            Err(error) => self.take_unreadable(line, &error).is_some(),
+        };
+        if !understood {
+            self.tap.diagnostics.junk(line);
         }
     }
 
-    fn take_value(&mut self, value: Value, line: &[u8]) {
+    /// `None` where it is no message.
+    fn take_value(&mut self, value: Value) -> Option<()> {
         match value {
             Value::Object(message) if message.get("jsonrpc").and_then(Value::as_str) == Some("2.0") => {
-                if self.take_message(message).is_none() {
-                    self.tap.diagnostics.junk(line);
-                }
+                self.take_message(message)
             }
-            _ => self.tap.diagnostics.junk(line),
+            _ => None,
         }
     }
 
@@ -337,7 +338,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_request(&mut self, id: RequestId, method: String, mut message: Map<String, Value>) -> Option<()> {
-        let params = message.remove("params");
+        let params = message.remove("params").filter(|params| !params.is_null());
         let known = json!({ "method": method, "params": params.clone().unwrap_or_else(|| json!({})) });
         // What the SDK cannot read goes to it as a request that it does not know, so that the server gets an answer.
         let request = serde_json::from_value::<ServerRequest>(known)
@@ -410,7 +411,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     /// A line that looks like JSON and is not, or not such as can be kept: nested too deeply, a number out of range.
-    fn take_unreadable(&mut self, line: &[u8], error: &serde_json::Error) {
+    fn take_unreadable(&mut self, line: &[u8], error: &serde_json::Error) -> Option<()> {
         /// Reads any depth, since what is ignored is not recursed into.
         #[derive(Deserialize)]
         struct Reply {
@@ -418,15 +419,11 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
             #[serde(rename = "result")]
             _result: IgnoredAny,
         }
-        let id = serde_json::from_slice::<Reply>(line)
-            .ok()
-            .and_then(|reply| request_id(&reply.id))
-            .map(answered_id);
-        self.tap.diagnostics.junk(line);
-        if let Some(id) = id {
-            let message = format!("the server's reply cannot be read: {error}");
-            self.take_error(Some(id), ErrorData::new(ErrorCode::PARSE_ERROR, message, None));
-        }
+        let reply: Reply = serde_json::from_slice(line).ok()?;
+        let id = answered_id(request_id(&reply.id)?);
+        let message = format!("the server's reply cannot be read: {error}");
+        self.take_error(Some(id), ErrorData::new(ErrorCode::PARSE_ERROR, message, None));
+        Some(())
     }
 
     fn reply(&mut self, id: RequestId, result: ServerResult) {

@@ -228,7 +228,7 @@ impl Process {
         }
         let environment = environment(std::env::vars_os(), &server.env);
         let mut command = Command::new(program(&server.command, &environment));
-        command.args(&server.args).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        command.args(&server.args).env_clear().envs(&environment);
         if let Some(cwd) = &server.cwd {
             command.current_dir(cwd);
         }

@@ -279,8 +279,7 @@ impl Supervisor {
 
     /// Starts the server and reads its tools, all within the one deadline for this.
     async fn start(&mut self) -> Result<(Running, Vec<Value>), String> {
-        let limit = self.server.startup_timeout;
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + self.server.startup_timeout;
         let first = timeout_at(deadline, self.connect(self.era)).await;
         let result = match first {
             // Some servers exit on a request before `initialize`, some are out of step after it.
@@ -302,7 +301,7 @@ impl Supervisor {
                 Err(reason)
             }
             Err(_) => {
-                let seconds = limit.as_secs_f32();
+                let seconds = self.server.startup_timeout.as_secs_f32();
                 Err(self.with_cause(format!("it did not list its tools within {seconds} s")))
             }
         }
@@ -330,7 +329,7 @@ impl Supervisor {
                 Err(Start::Handshake { reason, modern: tap.modern_after_all.get().is_some() })
             }
             Err(Failure::Ended) => {
-                let reason = self.reason(&mut process, &tap, "before it listed its tools").await;
+                let reason = self.reason(&mut process, &tap, " before it listed its tools").await;
                 Err(Start::Handshake { reason, modern: tap.modern_after_all.get().is_some() })
             }
         }
@@ -400,11 +399,10 @@ impl Supervisor {
         if let Some(failure) = tap.failure() {
             return failure.to_owned();
         }
-        let ended = match process.ended(EXIT_PATIENCE).await {
-            Some(status) => format!("it ended {when} ({status})"),
-            None => format!("it closed the connection {when}"),
-        };
-        self.with_cause(ended.replace("  ", " ").trim().to_owned())
+        self.with_cause(match process.ended(EXIT_PATIENCE).await {
+            Some(status) => format!("it ended{when} ({status})"),
+            None => format!("it closed the connection{when}"),
+        })
     }
 
     fn with_cause(&self, reason: String) -> String {

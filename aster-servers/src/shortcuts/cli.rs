@@ -236,8 +236,10 @@ mod tests {
 
         /// Stands in for `/usr/bin/shortcuts`. Written once, before anything is started: a file that a thread still
         /// writes while another starts a process cannot be run.
-        static SCRIPT: LazyLock<tempfile::TempPath> = LazyLock::new(|| {
-            let mut file = tempfile::Builder::new().prefix("shortcuts-").suffix(".sh").tempfile().unwrap();
+        static SCRIPT: LazyLock<tempfile::TempPath> = LazyLock::new(|| script().unwrap());
+
+        fn script() -> std::io::Result<tempfile::TempPath> {
+            let mut file = tempfile::Builder::new().prefix("shortcuts-").suffix(".sh").tempfile()?;
             file.write_all(
                 br#"#!/bin/sh
 case "$1:$2" in
@@ -251,11 +253,10 @@ case "$1:$2" in
   *) echo "unexpected: $*" >&2; exit 64 ;;
 esac
 "#,
-            )
-            .unwrap();
-            file.as_file().set_permissions(PermissionsExt::from_mode(0o700)).unwrap();
-            file.into_temp_path()
-        });
+            )?;
+            file.as_file().set_permissions(PermissionsExt::from_mode(0o700))?;
+            Ok(file.into_temp_path())
+        }
 
         fn cli(limit: Duration) -> Cli {
             Cli::new(&**SCRIPT, limit)

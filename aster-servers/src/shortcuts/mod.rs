@@ -53,7 +53,7 @@ impl McpServer for Shortcuts {
 impl Shortcuts {
     /// Lists the names of the user's Apple Shortcuts.
     #[mcp_tool(tier = Standard, read_only, open_world = false, timeout = "30s")]
-    pub async fn list(&self) -> Result<Json<Vec<String>>, CliError> {
+    async fn list(&self) -> Result<Json<Vec<String>>, CliError> {
         let names = self.cli.list().await?;
         Ok(Json(names.iter().map(|name| text::one_line(name, 200)).collect()))
     }
@@ -62,7 +62,7 @@ impl Shortcuts {
     ///
     /// Take the name from `list`. A shortcut does whatever its author put in it: it may send, change or delete things.
     #[mcp_tool(tier = Restricted, destructive, open_world, timeout = "120s")]
-    pub async fn run(
+    async fn run(
         &self,
         /// The shortcut's name, exactly as `list` gives it.
         name: String,

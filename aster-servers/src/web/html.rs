@@ -94,7 +94,11 @@ fn parse(html: &str) -> (Document, bool) {
     let mut parser = parse_document(Document::default(), options);
     let mut rest = html;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+        let mut end = PIECE.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let (piece, after) = rest.split_at(end);
         parser.process(StrTendril::from(piece));
         rest = after;
         let builder = &parser.tokenizer.sink;

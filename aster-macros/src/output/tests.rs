@@ -1,0 +1,151 @@
+//! Expansions as they are read, and the errors of a macro call as they are counted.
+
+use quote::quote;
+
+use super::*;
+
+/// The output as formatted source.
+fn pretty((tokens, errors): Output) -> String {
+    assert!(errors.is_empty(), "{errors:?}");
+    prettyplease::unparse(&syn::parse2(tokens).unwrap())
+}
+
+/// Compares with the snapshot, without repeating the input there.
+macro_rules! snapshot {
+    ($output:expr) => {
+        insta::with_settings!({omit_expression => true}, { insta::assert_snapshot!($output) })
+    };
+}
+
+/// The first line of each error.
+fn headlines((_, errors): &Output) -> Vec<String> {
+    errors.iter().map(|error| error.to_string().lines().next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_free_function() {
+    snapshot!(pretty(mcp_tool(
+        quote!(tier = Standard, hot),
+        quote! {
+            /// Adds two whole numbers.
+            pub fn add(
+                /// The first summand.
+                a: i64,
+                #[arg(default = 1, range(0..=10))] b: i64,
+            ) -> i64 {
+                a + b
+            }
+        },
+    )));
+}
+
+#[test]
+fn an_impl() {
+    snapshot!(pretty(mcp_server(
+        quote!(group = groups::RESEARCH, instructions = "Search first."),
+        quote! {
+            /// Looks things up.
+            impl Web {
+                /// Searches the web.
+                #[mcp_tool(tier = Elevated, read_only, timeout = "30s")]
+                async fn search(&self, ctx: &ToolContext, query: String) -> Result<Json<Vec<Hit>>, Error> {
+                    self.find(ctx, query).await
+                }
+
+                /// Opens a page.
+                #[cfg(unix)]
+                #[mcp_tool(tier = Restricted, name = "open")]
+                fn open_page(#[arg(url)] page: Url) {}
+
+                fn find(&self) {}
+            }
+        },
+    )));
+}
+
+#[test]
+fn a_module_and_a_facade() {
+    let output = pretty(mcp_server(
+        quote!(crate = my_facade::aster),
+        quote! {
+            pub mod clock {
+                //! Tells the time.
+
+                /// Tells the time.
+                #[mcp_tool(tier = Standard)]
+                fn now() -> String {
+                    time()
+                }
+            }
+        },
+    ));
+    assert!(!output.contains("aster_runtime"), "{output}");
+    snapshot!(output);
+}
+
+#[test]
+fn every_mistake_is_told_and_the_item_stays() {
+    let output = mcp_server(
+        quote!(titel = "The web", name = "the web"),
+        quote! {
+            impl Web {
+                #[mcp_tool(tier = Standard, timeout = "soon")]
+                fn search<T>(&mut self, (query, limit): (String, T)) {}
+                /// Fetches a page.
+                #[mcp_tool]
+                fn fetch(page: &str, __aster: u8) -> impl Sized {}
+                fn helper() {}
+            }
+        },
+    );
+    assert_eq!(
+        headlines(&output),
+        [
+            "unknown option `titel` for `#[mcp_server]`",
+            "` ` cannot appear in the name `the web`",
+            "`timeout` takes a whole number above zero with the unit `ms`, `s` or `m`",
+            "a tool cannot be generic",
+            "tool `search` needs its server for itself",
+            "an argument cannot be taken apart",
+            "tool `search` has no description",
+            "tool `fetch` does not name what it returns",
+            "an argument cannot be borrowed",
+            "the argument name `__aster` is reserved",
+            "tool `fetch` has no tier",
+        ]
+    );
+    let tokens = output.0.to_string();
+    assert!(
+        tokens.contains("fn helper") && tokens.contains("enum WebTool") && tokens.contains("BROKEN_SERVER")
+    );
+}
+
+#[test]
+fn what_macro_rules_hands_over_is_understood() {
+    // An invisible group is what `$ty:ty` becomes.
+    let grouped = |tokens: TokenStream| {
+        proc_macro2::TokenTree::from(proc_macro2::Group::new(proc_macro2::Delimiter::None, tokens))
+    };
+    let (context, borrowed) = (grouped(quote!(&ToolContext)), grouped(quote!(&str)));
+    let output = mcp_tool(
+        quote!(tier = Standard),
+        quote! {
+            /// Fetches a page.
+            fn fetch(ctx: #context, page: #borrowed) {}
+        },
+    );
+    assert_eq!(headlines(&output), ["an argument cannot be borrowed"]);
+}
+
+#[test]
+fn a_broken_method_stays_alone() {
+    let (tokens, errors) = mcp_tool(
+        quote!(tier = Standard),
+        quote! {
+            /// Fetches a page.
+            fn fetch(&self) {}
+        },
+    );
+    assert_eq!(errors.len(), 1);
+    assert!(tokens.to_string().ends_with("fn fetch (& self) { }"));
+}

@@ -1,0 +1,466 @@
+//! The way of a call through a host: every path leaves exactly one outcome, nothing that was refused is dispatched, and
+//! what a session may not see does not exist for it.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aster_runtime::audit::{AuditSink, JsonLines, Record};
+use aster_runtime::call::{Check, Outcome, Proposed};
+use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
+use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
+use aster_runtime::gate::hooks::{Hook, Verdict};
+use aster_runtime::{
+    CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
+    ToolResult, catalogue, mcp_server, mcp_tool,
+};
+use futures_util::future::BoxFuture;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Counts what is dispatched, and waits where a test wants it to.
+#[derive(Default)]
+struct Desk {
+    calls: AtomicUsize,
+    waiting: Notify,
+}
+
+/// A desk.
+#[mcp_server(name = "desk")]
+impl Desk {
+    /// Adds two numbers.
+    #[mcp_tool(tier = Standard)]
+    async fn add(&self, a: i64, b: i64) -> i64 {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        a + b
+    }
+
+    /// Keeps a text.
+    #[mcp_tool(tier = Elevated)]
+    fn keep(&self, text: String) -> Result<String, ToolError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        if text == "bad" { Err(ToolError::new("it will not keep").with_code("stale")) } else { Ok(text) }
+    }
+
+    /// Burns everything.
+    #[mcp_tool(tier = Restricted)]
+    fn burn(&self, what: String) -> String {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        format!("burnt {what}")
+    }
+
+    /// Panics.
+    #[mcp_tool(tier = Standard)]
+    async fn panic(&self) {
+        panic!("the canary sings");
+    }
+
+    /// Panics off the runtime.
+    #[mcp_tool(tier = Standard)]
+    fn panic_blocking(&self) {
+        panic!("the canary sings");
+    }
+
+    /// Never ends.
+    #[mcp_tool(tier = Standard, timeout = "50ms")]
+    async fn hang(&self, ctx: &ToolContext) {
+        self.waiting.notify_one();
+        ctx.cancelled().await;
+        std::future::pending::<()>().await;
+    }
+
+    /// Waits until it is cancelled.
+    #[mcp_tool(tier = Elevated, timeout = "60m")]
+    async fn wait(&self, ctx: &ToolContext) {
+        self.waiting.notify_one();
+        ctx.cancelled().await;
+        std::future::pending::<()>().await;
+    }
+
+    /// Fetches a page.
+    #[mcp_tool(tier = Standard)]
+    fn fetch(&self, #[arg(url)] url: String) -> String {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        url
+    }
+}
+
+/// An external server that answers with its arguments.
+struct Echo {
+    listing: watch::Sender<Arc<Listing>>,
+}
+
+impl Echo {
+    fn new() -> Arc<Self> {
+        let tools = vec![json!({"name": "say", "description": "Says it back."}), json!({"name": "break"})];
+        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+        Arc::new(Self { listing: watch::Sender::new(Arc::new(listing)) })
+    }
+}
+
+impl Upstream for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    fn settings(&self) -> ExternalSettings {
+        ExternalSettings::default()
+    }
+
+    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
+        self.listing.subscribe()
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let result = match tool {
+            "break" => Err(DispatchError::Unavailable {
+                server: "echo".into(),
+                reason: "it holds hunter2hunter2".into(),
+            }),
+            _ => Ok(ToolResult::structured(Value::Object(arguments))),
+        };
+        Box::pin(async { result })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+#[derive(Default)]
+struct Recorder {
+    records: Mutex<Vec<Value>>,
+    broken: bool,
+}
+
+impl Recorder {
+    fn all(&self) -> Vec<Value> {
+        self.records.lock().unwrap().clone()
+    }
+
+    fn outcomes(&self) -> Vec<Value> {
+        self.all().into_iter().filter(|record| record["stage"] == "outcome").collect()
+    }
+}
+
+impl AuditSink for Recorder {
+    fn write(&self, record: &Record) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other("the disk is full"));
+        }
+        self.records.lock().unwrap().push(serde_json::to_value(record)?);
+        Ok(())
+    }
+}
+
+struct Answer(bool);
+
+impl Approver for Answer {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        assert_eq!(request.arguments, json!({"what": "the letters"}));
+        Box::pin(async {
+            if self.0 {
+                Approval::Approved { by: "a test".into() }
+            } else {
+                Approval::Denied { reason: "no".into() }
+            }
+        })
+    }
+}
+
+struct Silent;
+
+impl Approver for Silent {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::pending())
+    }
+}
+
+struct Judge(fn(&Proposed) -> Verdict);
+
+impl Hook for Judge {
+    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Verdict> {
+        Box::pin(async { (self.0)(call) })
+    }
+}
+
+struct Bench {
+    session: HostSession,
+    host: Host,
+    audit: Arc<Recorder>,
+}
+
+async fn bench_with(profile: Profile, more: impl FnOnce(HostBuilder) -> HostBuilder) -> Bench {
+    let audit = Arc::new(Recorder::default());
+    let builder = Host::builder()
+        .catalogue(catalogue![Desk::SERVER])
+        .with_server(Desk::default())
+        .with_upstream(Echo::new())
+        .secrets(["hunter2hunter2"])
+        .audit(Arc::clone(&audit) as Arc<dyn AuditSink>);
+    let host = more(builder).build().await.unwrap();
+    Bench { session: host.session(profile).unwrap(), host, audit }
+}
+
+async fn bench() -> Bench {
+    bench_with(Profile::new("tester").project("house"), |builder| builder).await
+}
+
+fn execute(name: &str, arguments: Value) -> Value {
+    json!({"action": "execute", "name": name, "arguments": arguments})
+}
+
+#[tokio::test]
+async fn calls_of_each_tier_leave_their_records() {
+    let Bench { session, audit, .. } = bench().await;
+    assert_eq!(session.call(&execute("desk/add", json!({"a": 2, "b": 3}))).await.to_text(), "5");
+    assert_eq!(
+        session.call(&execute("desk/keep", json!({"text": "x hunter2hunter2"}))).await.to_text(),
+        "x hunter2hunter2"
+    );
+    let [intent, add, _, keep] = &audit.all()[..] else { panic!("{:?}", audit.all()) };
+    assert_eq!(
+        (&intent["stage"], &intent["decision"]),
+        (&json!("intent"), &json!({"admitted": "tier standard"}))
+    );
+    assert_eq!(
+        (&add["outcome"], &add["tool"], &add["project"]),
+        (&json!("ok"), &json!("desk/add"), &json!("house"))
+    );
+    assert!(
+        add.get("arguments").is_none() && add.get("result").is_none() && add["arguments_digest"].is_string()
+    );
+    assert_eq!(intent["call_id"], add["call_id"]);
+    assert_eq!(keep["arguments"], json!({"text": "x [redacted]"}));
+    assert_eq!(keep["result"]["content"][0]["text"], "x [redacted]");
+}
+
+#[tokio::test]
+async fn every_way_to_end_has_its_outcome() {
+    let Bench { session, audit, .. } = bench().await;
+    for (name, arguments, outcome, told) in [
+        ("desk/keep", json!({"text": "bad"}), "tool_error", "it will not keep"),
+        ("desk/panic", json!({}), "panicked", "the tool panicked; the server goes on"),
+        ("desk/panic_blocking", json!({}), "panicked", "the tool panicked; the server goes on"),
+        ("desk/hang", json!({}), "timed_out", "took longer than its limit"),
+        ("echo/say", json!({"a": 1}), "ok", "{\"a\":1}"),
+        ("echo/break", json!({}), "failed", "it holds [redacted]"),
+        ("desk/burn", json!({"what": "x"}), "denied", "needs a human's approval"),
+        ("desk/add", json!({"a": "x"}), "denied", "do not fit the schema"),
+        ("desk/add", json!([]), "denied", "`arguments` is an array"),
+        ("add", json!({}), "denied", "did you mean `desk/add`?"),
+        ("desk/fetch", json!({"url": "http://169.254.169.254/latest"}), "denied", "argument `url`: "),
+        ("desk/fetch", json!({"url": "https://example.com/"}), "ok", "https://example.com/"),
+    ] {
+        let before = audit.outcomes().len();
+        let result = session.call(&execute(name, arguments)).await;
+        assert!(result.to_text().contains(told), "{name}: {}", result.to_text());
+        assert_eq!(result.is_error(), outcome != "ok", "{name}");
+        let outcomes = audit.outcomes();
+        assert_eq!(outcomes.len(), before + 1, "{name}");
+        assert_eq!(outcomes[before]["outcome"], outcome, "{name}: {}", outcomes[before]);
+    }
+    let log = serde_json::to_string(&audit.all()).unwrap();
+    assert!(!log.contains("hunter2") && !log.contains("canary"), "{log}");
+    // The server goes on after all that.
+    assert_eq!(session.call(&execute("desk/add", json!({"a": 1, "b": 1}))).await.to_text(), "2");
+}
+
+#[tokio::test]
+async fn restricted_calls_ask() {
+    let burn = execute("desk/burn", json!({"what": "the letters"}));
+    for (answer, outcome, told) in [(true, "ok", "burnt the letters"), (false, "denied", "no")] {
+        let bench = bench_with(Profile::new("t"), |builder| builder.approver(Arc::new(Answer(answer)))).await;
+        assert_eq!(bench.session.call(&burn).await.to_text(), told);
+        assert_eq!(bench.audit.outcomes()[0]["outcome"], outcome);
+        if answer {
+            assert_eq!(bench.audit.outcomes()[0]["decision"], json!({"admitted": "a test"}));
+        }
+    }
+    let bench = bench_with(Profile::new("t"), |builder| {
+        builder.approver(Arc::new(Silent)).approval_timeout(Duration::from_millis(10))
+    })
+    .await;
+    assert!(bench.session.call(&burn).await.to_text().contains("nobody approved"));
+    assert_eq!(bench.audit.outcomes()[0]["decision"], json!({"denied": "approval"}));
+}
+
+#[tokio::test]
+async fn a_cancelled_and_a_dropped_call_are_recorded_once() {
+    let Bench { session, audit, .. } = bench().await;
+    let stop = CancellationToken::new();
+    let options = CallOptions { cancellation: stop.clone(), ..CallOptions::default() };
+    // Cancelled as soon as the intent stands in the audit, so while the tool runs.
+    let call = session.execute("desk/wait", JsonObject::new(), options);
+    let cancel = async {
+        while audit.all().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    };
+    let (completed, ()) = tokio::join!(call, cancel);
+    assert_eq!(completed.outcome, Outcome::Cancelled);
+
+    let mut call = Box::pin(session.execute("desk/wait", JsonObject::new(), CallOptions::default()));
+    while audit.all().len() < 3 {
+        assert!(futures_util::poll!(&mut call).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(call);
+    let outcomes: Vec<Value> = audit.outcomes().iter().map(|record| record["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["cancelled", "cancelled"]);
+}
+
+#[tokio::test]
+async fn an_audit_that_cannot_be_written_stops_all_but_standard_calls() {
+    let desk = Desk::default();
+    let sink = Arc::new(Recorder { broken: true, ..Recorder::default() });
+    let host = Host::builder().with_server(desk).audit(sink).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    assert_eq!(session.call(&execute("desk/add", json!({"a": 1, "b": 1}))).await.to_text(), "2");
+    let completed = session
+        .execute("desk/keep", json!({"text": "x"}).as_object().unwrap().clone(), CallOptions::default())
+        .await;
+    assert_eq!((completed.outcome, completed.denied), (Outcome::Denied, Some(Check::Audit)));
+}
+
+#[tokio::test]
+async fn hooks_deny_rewrite_and_fail_closed() {
+    for (hook, told) in [
+        (Judge(|_| Verdict::Continue), "5"),
+        (Judge(|_| Verdict::Deny("not today".into())), "a hook denied the call: not today"),
+        (Judge(|_| Verdict::Rewrite(json!({"a": 40, "b": 2}).as_object().unwrap().clone())), "42"),
+        (Judge(|_| panic!("hook")), "a hook denied the call: the hook failed"),
+    ] {
+        let bench = bench_with(Profile::new("t"), |builder| builder.hook(Arc::new(hook))).await;
+        assert_eq!(bench.session.call(&execute("desk/add", json!({"a": 2, "b": 3}))).await.to_text(), told);
+    }
+    // What a hook writes is checked like what a model writes.
+    let wrong = Judge(|_| Verdict::Rewrite(json!({"a": "x"}).as_object().unwrap().clone()));
+    let bench = bench_with(Profile::new("t"), |builder| builder.hook(Arc::new(wrong))).await;
+    assert!(
+        bench
+            .session
+            .call(&execute("desk/add", json!({"a": 2, "b": 3})))
+            .await
+            .to_text()
+            .contains("do not fit")
+    );
+}
+
+#[tokio::test]
+async fn require_describe_wants_a_look_first() {
+    let Bench { session, audit, .. } =
+        bench_with(Profile::new("t").require_describe(true), |builder| builder).await;
+    let add = execute("desk/add", json!({"a": 2, "b": 3}));
+    assert!(session.call(&add).await.to_text().contains(r#"{"action": "describe", "name": "desk/add"}"#));
+    assert_eq!(audit.outcomes()[0]["decision"], json!({"denied": "describe"}));
+    session.call(&json!({"action": "describe", "name": "desk/add"})).await;
+    assert_eq!(session.call(&add).await.to_text(), "5");
+}
+
+#[tokio::test]
+async fn a_new_listing_is_a_new_catalogue() {
+    let echo = Echo::new();
+    let host = Host::builder().with_upstream(Arc::clone(&echo) as Arc<dyn Upstream>).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let mut changes = host.changes();
+    assert_eq!(session.view().tools().len(), 2);
+    let listing = Listing { tools: vec![json!({"name": "fresh"})], ..Listing::without_tools(Health::Ready) };
+    echo.listing.send_replace(Arc::new(listing));
+    changes.wait_for(|catalogue| catalogue.tools().len() == 1).await.unwrap();
+    assert_eq!(session.view().tools()[0].id().as_str(), "echo/fresh");
+    assert!(
+        session.call(&execute("echo/say", json!({}))).await.to_text().contains("no tool `echo/say` is known")
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_state_is_left_out_with_the_reason() {
+    let host = Host::builder().catalogue(catalogue![Desk::SERVER]).build().await.unwrap();
+    assert!(host.catalogue().tools().is_empty());
+    let catalogue = host.catalogue();
+    let Health::Down(reason) = &catalogue.servers()[0].health else { panic!("down") };
+    assert!(reason.contains("HostBuilder::with_server"), "{reason}");
+}
+
+#[tokio::test]
+async fn the_default_file_holds_one_line_a_record_and_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/audit.jsonl");
+    let sink = Arc::new(JsonLines::open(&path).unwrap());
+    let host = Host::builder().with_server(Desk::default()).audit(sink).build().await.unwrap();
+    let session = host.session(Profile::new("a\nb")).unwrap();
+    session.call(&execute("desk/add", json!({"a": 1, "b": 1}))).await;
+    session.call(&execute("no\nsuch", json!({}))).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+/// Ids that a session may be hidden from, and some that exist nowhere.
+const NAMES: [&str; 8] =
+    ["desk/add", "desk/keep", "desk/burn", "echo/say", "nowhere/x", "desk/none", "add", "echo/say/"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever is asked, of whatever scope: one outcome per execute, a denied call reaches no tool, and a hidden name
+    /// answers byte for byte like one that does not exist.
+    #[test]
+    fn the_gate_holds(
+        steps in proptest::collection::vec((0_usize..NAMES.len(), prop_oneof![
+            Just(json!({"a": 1, "b": 2})), Just(json!({"text": "t"})), Just(json!({"what": "w"})), Just(json!(3)), Just(json!({})),
+        ]), 1..12),
+        groups in proptest::option::of(proptest::sample::subsequence(vec!["desk", "echo"], 0..=2)),
+        deny in proptest::sample::subsequence(vec!["desk/k*", "echo/*", "*/add"], 0..=3),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut profile = Profile::new("t");
+            if let Some(groups) = &groups {
+                profile = profile.groups(groups.iter().copied());
+            }
+            let filter = Filter::new(&[], &deny).unwrap();
+            let Bench { session, host, audit } = bench_with(profile, |builder| builder.filter(filter)).await;
+            for (step, (name, arguments)) in steps.iter().enumerate() {
+                let name = NAMES[*name];
+                let result = session.call(&execute(name, arguments.clone())).await;
+                let outcomes = audit.outcomes();
+                assert_eq!(outcomes.len(), step + 1);
+                let outcome = &outcomes[step];
+                let intents = audit.all().len() - outcomes.len();
+                let dispatched = outcomes.iter().filter(|outcome| outcome["outcome"] != "denied").count();
+                assert_eq!(intents, dispatched);
+
+                let seen = session.view().tools().iter().any(|tool| tool.id().as_str() == name);
+                let exists = host.catalogue().tools().iter().any(|tool| tool.id().as_str() == name);
+                if exists && !seen {
+                    // On a host that never had the tool, the very same bytes.
+                    let without = Host::builder().filter(Filter::new(&["none/none"], &[]).unwrap()).build().await.unwrap();
+                    let stranger = without.session(Profile::new("t")).unwrap();
+                    if session.view().tools().is_empty() {
+                        assert_eq!(result, stranger.call(&execute(name, arguments.clone())).await);
+                    }
+                    assert_eq!(outcome["decision"], json!({"denied": "scope"}));
+                    assert!(outcome.get("tool").is_none());
+                    assert!(!result.to_text().contains(&format!("did you mean `{name}`")));
+                }
+            }
+        });
+    }
+}

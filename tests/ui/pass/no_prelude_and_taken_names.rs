@@ -1,0 +1,61 @@
+//! Nothing is in scope but what the user put there, and that has the names of the prelude.
+#![no_implicit_prelude]
+#![deny(warnings)]
+#![expect(missing_docs, reason = "names are all that matters here")]
+
+pub struct Option;
+pub struct Result;
+pub struct Vec;
+pub struct Box;
+#[expect(non_snake_case, reason = "the point of the test")]
+pub mod Some {}
+#[expect(non_snake_case, reason = "the point of the test")]
+pub fn Ok() {}
+#[expect(non_snake_case, reason = "the point of the test")]
+pub fn None() {}
+pub trait Clone {}
+pub trait Into {}
+pub const CALL: u8 = 0;
+pub fn call() {}
+pub fn state() {}
+pub fn argument_0() {}
+
+::aster_runtime::groups! { pub RESEARCH }
+
+/// Adds two whole numbers.
+#[::aster_runtime::mcp_tool(tier = Standard, group = RESEARCH)]
+pub fn add(a: i64, #[arg(default = 1, range(..=5))] b: i64) -> i64 {
+    a + b
+}
+
+pub struct Web;
+
+#[::aster_runtime::mcp_server]
+impl Web {
+    /// Fetches a page.
+    #[::aster_runtime::mcp_tool(tier = Elevated, timeout = "2m")]
+    pub async fn fetch(
+        &self,
+        ctx: &::aster_runtime::ToolContext,
+        page: ::std::string::String,
+    ) -> ::std::result::Result<::std::string::String, ::std::io::Error> {
+        let _ = ctx;
+        ::std::result::Result::Ok(page)
+    }
+}
+
+#[::aster_runtime::mcp_server]
+pub mod clock {
+    /// Tells the time.
+    #[::aster_runtime::mcp_tool(tier = Standard)]
+    pub fn now() {}
+}
+
+pub const CATALOGUE: ::aster_runtime::NativeCatalogue =
+    ::aster_runtime::catalogue![add::TOOL, Web::SERVER, clock::SERVER,];
+pub const EMPTY: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalogue![];
+
+fn main() {
+    ::std::assert_eq!(CATALOGUE.entries.len(), 3);
+    ::std::assert_eq!(EMPTY.entries.len(), 0);
+}

@@ -1,0 +1,49 @@
+//! A crate that takes everything seriously. `nonstandard_style` is denied and not forbidden, for `inventory::submit!` has
+//! an `allow` of its own.
+#![forbid(unsafe_code, missing_docs, unused_imports, dead_code)]
+#![deny(warnings, unused, nonstandard_style, unreachable_pub, future_incompatible, rust_2018_idioms)]
+#![deny(clippy::all, clippy::pedantic)]
+
+use aster_runtime::{McpServer, NativeServer, ServerEnv, StartError, mcp_server, mcp_tool};
+
+/// Adds two whole numbers.
+#[mcp_tool(tier = Standard)]
+fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// A public function.
+#[mcp_tool(tier = Standard)]
+pub fn subtract(a: i64, b: i64) -> i64 {
+    a - b
+}
+
+struct Web;
+
+impl McpServer for Web {
+    async fn start(_: &ServerEnv) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+}
+
+#[mcp_server]
+impl Web {
+    /// Fetches a page.
+    #[mcp_tool(tier = Elevated)]
+    fn fetch(&self, page: String) -> String {
+        page
+    }
+}
+
+#[mcp_server]
+mod clock {
+    use aster_runtime::mcp_tool;
+
+    /// Tells the time.
+    #[mcp_tool(tier = Standard)]
+    fn now() {}
+}
+
+fn main() {
+    assert_eq!(<Web as NativeServer>::SPEC.tools.len(), 1);
+}
