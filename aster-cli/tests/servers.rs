@@ -145,13 +145,12 @@ fn search_and_describe_read_well() {
     let (sandbox, _) = with_peer();
     let natives = "  tools: {deny: [\"web/*\", \"shortcuts/*\"]}\n";
     sandbox.user(&(servers(&[("peer", peer(&sandbox, ""))]) + natives));
-    assert_snapshot!(sandbox.run(&["mcp", "search", "says told"]).expect(0).stdout, @r"
+    assert_snapshot!(sandbox.run(&["mcp", "search", "says", "told"]).expect(0).stdout, @r"
     peer/echo (elevated)
       Says what it is told.[2J
       echo(text: string)
     ");
-    let page =
-        sandbox.run(&["mcp", "search", "", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
+    let page = sandbox.run(&["mcp", "search", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
     assert_eq!((&page["total"], &page["next_offset"]), (&json!(3), &json!(1)));
     assert_snapshot!(sandbox.run(&["mcp", "search", "zzzz", "--server", "peer"]).expect(0).stdout, @r"no tool matches; try other or fewer words, or list the tools of a server with an empty query. The servers are: peer");
 
