@@ -74,7 +74,7 @@ impl Call {
     }
 
     /// The server's state.
-    pub fn state<S: Send + Sync + 'static>(&mut self) -> Option<Arc<S>> {
+    pub fn state<S: NativeServer>(&mut self) -> Option<Arc<S>> {
         let state = Arc::clone(&self.invocation.state).downcast().ok();
         if state.is_none() {
             self.problems.push(format!("the server runs on another state than `{}`", short_name::<S>()));

@@ -81,6 +81,13 @@ pub(crate) fn tool(
     })
 }
 
+/// Whether a function shows by itself that it stands in an `impl` or a `trait`.
+pub(crate) fn is_method(function: &Function) -> bool {
+    !function.has_body()
+        || function.signature.receiver().is_some()
+        || signature::self_type(&function.signature).is_some()
+}
+
 /// Attributes that cannot stand beside `#[mcp_tool]`: itself, and those that turn a function into an entry point.
 fn attributes(function: &Function, home: &Home, errors: &mut Errors) {
     // A free function's first `#[mcp_tool]` is the one being expanded, and not among its attributes.
