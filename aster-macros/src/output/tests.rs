@@ -121,6 +121,18 @@ fn every_mistake_is_told_and_the_item_stays() {
 }
 
 #[test]
+fn a_misspelt_tier_is_not_missing_as_well() {
+    let output = mcp_tool(
+        quote!(teir = Standard),
+        quote! {
+            /// Fetches a page.
+            fn fetch() {}
+        },
+    );
+    assert_eq!(headlines(&output), ["unknown option `teir` for `#[mcp_tool]`"]);
+}
+
+#[test]
 fn what_macro_rules_hands_over_is_understood() {
     // An invisible group is what `$ty:ty` becomes.
     let grouped = |tokens: TokenStream| {

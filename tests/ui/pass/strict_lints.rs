@@ -34,7 +34,7 @@ impl Web {
     /// Fetches a page.
     #[mcp_tool(tier = Elevated)]
     fn fetch(&self, page: String) -> String {
-        self.prefix.clone() + &page
+        page + &self.prefix
     }
 }
 
