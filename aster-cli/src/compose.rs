@@ -100,7 +100,7 @@ pub(crate) async fn with_host(
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
     let host = host(&config, which, approver, output).await?;
     let session = host
-        .session(profile("aster", &config))
+        .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
     let running = Running { host, session, config };
@@ -128,7 +128,7 @@ pub(crate) async fn serving(
 }
 
 fn profile(agent: &str, config: &Config) -> Profile {
-    let profile = Profile::new(agent).client(concat!("aster ", env!("CARGO_PKG_VERSION")));
+    let profile = Profile::new(agent);
     match &config.project {
         Some(project) => profile.project(one_line(&project.display().to_string(), 4096)),
         None => profile,

@@ -17,8 +17,8 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscriptionFilter, Tool,
+    LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscriptionFilter, Tool,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -216,6 +216,7 @@ impl ServerHandler for Server {
         let result = messages.forward_during(&context, call).await;
         Ok(typed_result(result).into())
     }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
@@ -276,7 +277,9 @@ impl Server {
 /// A result in the protocol's types. A block that they do not know becomes text, and never costs the others.
 fn typed_result(result: ToolResult) -> CallToolResult {
     let value = result.into_value();
-    if let Ok(result) = serde_json::from_value::<CallToolResult>(value.clone()) {
+    if let Ok(mut result) = serde_json::from_value::<CallToolResult>(value.clone()) {
+        // The modern era demands it, and for older clients the SDK takes it off again.
+        result.result_type = Some(ResultType::COMPLETE);
         return result;
     }
     let blocks = match &value["content"] {
@@ -300,6 +303,17 @@ fn typed_block(block: &Value) -> ContentBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_result_says_that_it_is_complete() {
+        for result in [
+            ToolResult::text("a"),
+            ToolResult::from_value(json!({"content": [{"type": "hologram"}]})),
+            ToolResult::from_value(json!({"content": [], "resultType": "input_required"})),
+        ] {
+            assert_eq!(serde_json::to_value(typed_result(result)).unwrap()["resultType"], "complete");
+        }
+    }
 
     #[test]
     fn a_block_that_nobody_knows_costs_only_itself() {
