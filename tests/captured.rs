@@ -1,6 +1,9 @@
 //! Real tool lists, captured from MCP servers: every valid tool and every field of it is in the catalogue.
 //!
-//! A few small ones are committed under `tests/data/tools`; `ASTER_CAPTURED_TOOLS` names a folder with more.
+//! A few small ones are committed under `tests/data/tools`; `ASTER_CAPTURED_TOOLS` names a folder with more. With
+//! `--nocapture` the tests print what the lists cost a model.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+#![expect(clippy::print_stdout, reason = "the figures are to be read")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -64,10 +67,20 @@ fn all_lists_together_keep_to_the_budget() {
         .collect();
     let catalogue = Catalogue::merge(&parts);
     let view = Scope::default().view(&catalogue);
+    println!(
+        "{} tools on {} servers: {} tokens of schemas",
+        catalogue.tools().len(),
+        catalogue.servers().len(),
+        catalogue.schema_tokens()
+    );
     for percent in [0.05, 0.5, 1.5, 6.0, 100.0] {
         let config =
             ProgressiveConfig { inventory_threshold_percent: percent, ..ProgressiveConfig::default() };
         let injection = inject::inject(&view, &config).unwrap();
+        println!(
+            "{percent} % of 100 000: {} tokens, {:?}",
+            injection.prompt_tokens, injection.inventory.detail
+        );
         assert!(injection.prompt_tokens <= injection.inventory_budget_tokens, "{percent}");
         assert!(!injection.prompt.chars().any(|c| c != '\n' && aster_runtime::text::is_unsafe(c)));
     }

@@ -1,4 +1,5 @@
 //! The examples run, offline, and do what they say.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! The way of a call through a host: every path leaves exactly one outcome, nothing that was refused is dispatched, and
 //! what a session may not see does not exist for it.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

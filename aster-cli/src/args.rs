@@ -69,8 +69,8 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What to look for. Empty lists everything, page by page.
-    pub(crate) query: String,
+    /// What to look for, in a few words. Without any, everything is listed, page by page.
+    pub(crate) query: Vec<String>,
     /// Look on one server only.
     #[arg(long)]
     pub(crate) server: Option<String>,

@@ -15,7 +15,7 @@ use aster_runtime::gate::approval::{Approver, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
-use aster_runtime::{Filter, Host, HostSession, Profile, ProgressiveConfig};
+use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
@@ -25,9 +25,6 @@ use crate::{interrupt, progress};
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = aster_servers::CATALOGUE;
 
-/// The names of native servers, those of other systems too: a configuration must mean the same everywhere.
-const RESERVED: &[&str] = &["web", "shortcuts"];
-
 /// How long a server may take to start unless it is configured.
 const DEFAULT_STARTUP: Duration = Duration::from_secs(60);
 
@@ -36,12 +33,13 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Reads the user's and the project's file.
 pub(crate) fn load(global: &Global) -> Result<Config, Failure> {
-    Ok(config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())?)
+    Ok(try_load(global)?)
 }
 
 /// The same, for a command that reports the mistakes itself.
 pub(crate) fn try_load(global: &Global) -> Result<Config, ConfigError> {
-    config::load(&sources(global), RESERVED, &|name| std::env::var(name).ok())
+    let reserved: Vec<&str> = NATIVE.entries.iter().map(Entry::server).collect();
+    config::load(&sources(global), &reserved, &|name| std::env::var(name).ok())
 }
 
 fn sources(global: &Global) -> Sources {

@@ -116,3 +116,30 @@ impl From<ConfigError> for Failure {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_readme_name_every_code() {
+        let readme = include_str!("../README.md");
+        let all = [
+            Exit::Success,
+            Exit::ToolFailed,
+            Exit::Usage,
+            Exit::Configuration,
+            Exit::Denied,
+            Exit::Unavailable,
+            Exit::Failed,
+            Exit::Interrupted,
+        ];
+        let lines: Vec<&str> = HELP.lines().skip(1).collect();
+        assert_eq!(lines.len(), all.len());
+        for (exit, line) in all.into_iter().zip(lines) {
+            let (code, meaning) = line.trim().split_once(' ').unwrap();
+            assert_eq!(code, (exit as u8).to_string());
+            assert!(readme.contains(&format!("| {code} | {} |", meaning.trim())), "{line}");
+        }
+    }
+}

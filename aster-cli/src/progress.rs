@@ -28,7 +28,9 @@ pub(crate) async fn settle(host: &Host, limit: Duration, output: Output) {
     let shown = async {
         loop {
             let waiting = starting(&changes.borrow_and_update());
-            spinner.set_message(one_line(&format!("starting {}", waiting.join(", ")), 70));
+            if !waiting.is_empty() {
+                spinner.set_message(one_line(&format!("starting {}", waiting.join(", ")), 70));
+            }
             if changes.changed().await.is_err() {
                 return;
             }

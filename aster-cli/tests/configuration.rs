@@ -41,13 +41,11 @@ fn every_mistake_is_shown_at_once() {
     let outcome = sandbox.run(&["mcp", "trust"]).expect(3);
     assert_eq!(outcome.stdout, "");
     assert_snapshot!(outcome.stderr, @r"
-    × the configuration has 4 mistakes
+    × the configuration has 3 mistakes
     × [ROOT]/config/aster/aster.yaml:2:3: `mcp` has no key `sevrers`
     help: did you mean `servers`?
     × [ROOT]/project/aster.yaml:3:5: the server name `web` is taken by a native server
     help: choose another, for example `web-mcp`
-    × [ROOT]/project/aster.yaml:4:5: server `a` has no `command`
-    help: say what to start, for example `command: npx`
     × [ROOT]/project/aster.yaml:4:9: server `a` has no key `comand`
     help: did you mean `command`?
     ");

@@ -41,19 +41,30 @@ fn list_shows_every_server_and_what_was_left_out() {
     ]));
     sandbox.project(&(servers(&[("theirs", peer(&sandbox, ""))]) + "  tools: {deny: [\"*/fail\"]}\n"));
     let outcome = sandbox.run(&["mcp", "list", "--tools"]).expect(0);
-    assert_snapshot!(outcome.stdout, @r"
-      Server   From      State           Tools          Tiers                      Protocol
-    ───────────────────────────────────────────────────────────────────────────────────────────
-      gone     user      down            0
-      off      user      disabled        0
-      peer     user      ready           2 (1 hidden)   1 standard, 1 restricted   2025-06-18
-      theirs   project   needs consent   0
-      unset    user      down            0
+    // What the native servers offer depends on the system.
+    let lines = outcome
+        .stdout
+        .lines()
+        .filter(|line| !["web", "shortcuts"].iter().any(|native| line.trim().starts_with(native)));
+    let (servers, costs): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| !line.starts_with("The manifest of "));
+    assert!(
+        costs.len() == 1 && costs[0].contains(" of a budget of 1500; the schemas would cost "),
+        "{costs:?}"
+    );
+    assert_snapshot!(servers.join("\n"), @r"
+      Server      From      State           Tools          Tiers                      Protocol
+    ──────────────────────────────────────────────────────────────────────────────────────────────
+      gone        user      down            0
+      off         user      disabled        0
+      peer        user      ready           2 (1 hidden)   1 standard, 1 restricted   2025-06-18
+      theirs      project   needs consent   0
+      unset       user      down            0
 
-      Tool        Tier         What it does
-    ─────────────────────────────────────────────────────
-      peer/echo   standard     Says what it is told.[2J
-      peer/wipe   restricted   Deletes everything.
+      Tool          Tier         What it does
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+      peer/echo     standard     Says what it is told.[2J
+      peer/wipe     restricted   Deletes everything.
 
     gone: cannot run `aster-test-no-such-program`: it is not found on PATH; install it, or configure its full path
     theirs: run `aster mcp trust theirs`
@@ -61,8 +72,6 @@ fn list_shows_every_server_and_what_was_left_out() {
 
     Left out:
       peer/bad name: the name has a character that is not allowed in it
-
-    The manifest of 2 tools costs about 185 tokens of a budget of 1500; the schemas would cost 78.
     ");
 
     let listed = sandbox.run(&["mcp", "list", "--json"]).expect(0).json();
@@ -86,7 +95,19 @@ fn without_a_configuration_there_are_the_native_servers() {
     assert!(outcome.stderr.contains("aster init"), "{outcome}");
     let listed = sandbox.run(&["mcp", "list", "--json", "--quiet"]).expect(0);
     assert_eq!(listed.stderr, "");
-    assert!(listed.json()["servers"].as_array().unwrap().iter().all(|server| server["origin"] == "native"));
+    let listed = listed.json();
+    let servers: Vec<_> = listed["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| (&server["name"], &server["origin"]))
+        .collect();
+    let native = json!("native");
+    assert_eq!(servers, [(&json!("shortcuts"), &native), (&json!("web"), &native)]);
+    let outcome = sandbox.run(&["mcp", "call", "web/extract", "--arg", "url=http://127.0.0.1/"]).expect(4);
+    assert!(outcome.stderr.contains("not a public address"), "{outcome}");
+    sandbox.user("egress: {allow_private: [\"127.0.0.1:9\"]}");
+    sandbox.run(&["mcp", "call", "web/extract", "--arg", "url=http://127.0.0.1:9/"]).expect(1);
 }
 
 #[test]
@@ -122,14 +143,14 @@ fn a_projects_server_never_starts_without_consent() {
 #[test]
 fn search_and_describe_read_well() {
     let (sandbox, _) = with_peer();
-    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
-    assert_snapshot!(sandbox.run(&["mcp", "search", "says told"]).expect(0).stdout, @r"
+    let natives = "  tools: {deny: [\"web/*\", \"shortcuts/*\"]}\n";
+    sandbox.user(&(servers(&[("peer", peer(&sandbox, ""))]) + natives));
+    assert_snapshot!(sandbox.run(&["mcp", "search", "says", "told"]).expect(0).stdout, @r"
     peer/echo (elevated)
       Says what it is told.[2J
       echo(text: string)
     ");
-    let page =
-        sandbox.run(&["mcp", "search", "", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
+    let page = sandbox.run(&["mcp", "search", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
     assert_eq!((&page["total"], &page["next_offset"]), (&json!(3), &json!(1)));
     assert_snapshot!(sandbox.run(&["mcp", "search", "zzzz", "--server", "peer"]).expect(0).stdout, @r"no tool matches; try other or fewer words, or list the tools of a server with an empty query. The servers are: peer");
 
@@ -302,7 +323,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
       help: give it another name
     warning: [ROOT]/project/aster.yaml:4: server `theirs` is not started before you consent to its command
       help: run `aster mcp trust theirs`
-    4 external servers, 0 native tools, 1 problem, 2 warnings
+    4 external servers, 3 native tools, 1 problem, 2 warnings
     ");
     assert!(!exists(&log));
     let checked = sandbox.run(&["check", "--json"]).expect(3).json();

@@ -4,6 +4,7 @@
 //! that comes from a server is one safe line, and no line of it can be forged: names carry no white space, and
 //! descriptions no line feed. Its bytes depend on the view and the budget alone.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
@@ -284,10 +285,12 @@ fn inventory(view: &View, detail: Detail, count: usize) -> Inventory {
     let mut by_size: Vec<(usize, &str)> =
         view.servers().iter().map(|server| (server.tools, server.name.as_str())).collect();
     by_size.sort_unstable();
-    let listed = |name: &str| match detail {
-        Detail::Full | Detail::FirstSentence | Detail::Names => true,
-        Detail::PerServer => by_size.iter().take(count).any(|(_, listed)| *listed == name),
-        Detail::Servers | Detail::SomeServers | Detail::Nothing => false,
+    let in_full: HashSet<&str> = match detail {
+        Detail::Full | Detail::FirstSentence | Detail::Names => {
+            by_size.iter().map(|(_, name)| *name).collect()
+        }
+        Detail::PerServer => by_size.iter().take(count).map(|(_, name)| *name).collect(),
+        Detail::Servers | Detail::SomeServers | Detail::Nothing => HashSet::new(),
     };
     let describe = |summary: &str| match detail {
         Detail::Full => Some(summary.to_owned()),
@@ -319,9 +322,9 @@ fn inventory(view: &View, detail: Detail, count: usize) -> Inventory {
             unavailable: unavailable(&server.health),
             tool_count: server.tools,
             tools: view
-                .tools()
+                .tools_of(&server.name)
                 .iter()
-                .filter(|tool| tool.id().server() == server.name && listed(&server.name) && !tool.is_hot())
+                .filter(|tool| in_full.contains(server.name.as_str()) && !tool.is_hot())
                 .map(|tool| InventoryTool {
                     name: tool.id().to_string(),
                     description: describe(tool.summary()),

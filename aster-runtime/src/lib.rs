@@ -1,4 +1,40 @@
-//! Aster's runtime.
+//! The runtime of Aster, a compile-time framework for agent tools.
+//!
+//! Annotate a function with [`mcp_tool`], or a group of them with [`mcp_server`], list them with [`catalogue!`], and a
+//! [`Host`] offers them to a language model together with the tools of external MCP servers: as one function and a
+//! budgeted manifest ([`Injection`]), with every call through one [`gate`] and into one [`audit`].
+//!
+//! ```
+//! use aster_runtime::{Host, Profile, catalogue, mcp_tool};
+//!
+//! /// Adds two whole numbers.
+//! #[mcp_tool(tier = Standard, server = "calculator")]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Host::builder().catalogue(catalogue![add::TOOL]).build().await?;
+//! let session = host.session(Profile::new("assistant"))?;
+//! assert!(session.injection().is_some_and(|injection| injection.prompt.contains("calculator/add")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A host that has only a list of tools, and wants nothing but progressive disclosure of it, uses [`Injector`] alone.
+//!
+//! # Features
+//!
+//! A crate that only publishes tools needs none of them.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `inventory` (default) | collects the tools that are linked into the binary: [`NativeCatalogue::registered`] |
+//! | `serve` | MCP in, over standard input and output: the module `serve`, and `serve_main!` |
+//! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
+//! | `http` | the guarded HTTP client of native servers: the module `net` |
+//! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
 
 pub mod audit;
 pub mod bridge;
@@ -195,3 +231,8 @@ pub use tool::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Invocation, Json, JsonObject, LogLevel, McpServer,
     Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };
+
+/// The README's programs, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -74,7 +74,7 @@ impl Call {
     }
 
     /// The server's state.
-    pub fn state<S: Send + Sync + 'static>(&mut self) -> Option<Arc<S>> {
+    pub fn state<S: NativeServer>(&mut self) -> Option<Arc<S>> {
         let state = Arc::clone(&self.invocation.state).downcast().ok();
         if state.is_none() {
             self.problems.push(format!("the server runs on another state than `{}`", short_name::<S>()));
@@ -385,6 +385,7 @@ pub const fn check_catalogue(entries: &[Entry]) {
         let mut tool = 0;
         while tool < tools.len() {
             check_tool(&tools[tool]);
+            check_once(tools, tool);
             tool += 1;
         }
         let mut other = 0;
@@ -393,6 +394,18 @@ pub const fn check_catalogue(entries: &[Entry]) {
             other += 1;
         }
         at += 1;
+    }
+}
+
+/// The macro sees a name that is given twice, unless the two stand under different `cfg`s.
+#[track_caller]
+const fn check_once(tools: &'static [ToolSpec], at: usize) {
+    let mut other = 0;
+    while other < at {
+        if str_eq(tools[other].name, tools[at].name) {
+            check_pair(&Entry::Tool(&tools[other]), &Entry::Tool(&tools[at]));
+        }
+        other += 1;
     }
 }
 
@@ -523,7 +536,7 @@ mod tests {
     static FETCH: ToolSpec = named("web", "fetch");
     static CAPITAL: ToolSpec = named("Web", "search");
     static LONG: ToolSpec = named("a_server_with_a_long_name_for_a_server", "and_a_tool_whose_name_is_long");
-    static SERVER: ServerSpec = ServerSpec {
+    const SERVER: ServerSpec = ServerSpec {
         name: "web",
         title: None,
         description: "",
@@ -541,6 +554,12 @@ mod tests {
             panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH), Entry::Tool(&SEARCH)])),
             "tool `web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
              (package tools)"
+        );
+        static TWINS: [ToolSpec; 2] = [named("web", "search"), named("web", "search")];
+        static OF_TWINS: ServerSpec = ServerSpec { tools: &TWINS, ..SERVER };
+        assert!(
+            panic_of(|| check_catalogue(&[Entry::Server(&OF_TWINS)]))
+                .starts_with("tool `web/search` stands twice")
         );
         assert_eq!(
             panic_of(|| check_catalogue(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),

@@ -72,9 +72,9 @@ pub struct Property<'a> {
 
 impl Property<'_> {
     /// Makes the argument optional, with this default.
-    pub fn default<T: Serialize>(self, default: T) -> Self {
+    pub fn default<T: Serialize>(self, default: fn() -> T) -> Self {
         self.builder.required.retain(|name| name != self.name);
-        self.set("default", default)
+        self.set("default", default())
     }
 
     /// Bounds the number.
@@ -453,7 +453,7 @@ mod tests {
         schema.argument::<Option<Plain>>("colour", "A colour.");
         schema.argument::<Option<Point>>("place", "");
         schema.argument::<Option<u8>>("count", "").range::<Option<u8>>(Some(1), None);
-        schema.argument::<Option<u8>>("filled", "").default(Some(3_u8));
+        schema.argument::<Option<u8>>("filled", "").default(|| Some(3_u8));
         schema.argument::<Vec<Option<u8>>>("list", "");
         insta::assert_json_snapshot!(schema.finish());
     }
@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn defaults_ranges_and_urls() {
         let mut schema = InputSchema::new();
-        schema.argument::<u8>("limit", "How many.").default(5_u8).range::<u8>(Some(1), Some(20));
+        schema.argument::<u8>("limit", "How many.").default(|| 5_u8).range::<u8>(Some(1), Some(20));
         schema.argument::<String>("page", "The page.").url();
         schema.argument::<Vec<String>>("pages", "More.").url();
         insta::assert_json_snapshot!(schema.finish());

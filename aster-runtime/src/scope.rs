@@ -1,6 +1,6 @@
 //! What one session may see of the catalogue: groups, then filters. What it does not see does not exist for it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
@@ -143,15 +143,11 @@ impl Scope {
     pub fn view(&self, catalogue: &Catalogue) -> View {
         let tools: Arc<[Arc<Tool>]> =
             catalogue.tools().iter().filter(|tool| self.shows(tool)).cloned().collect();
-        let with_tools: HashSet<&str> = tools.iter().map(|tool| tool.id().server()).collect();
         let servers = catalogue
             .servers()
             .iter()
-            .filter(|server| with_tools.contains(server.name.as_str()) || self.shows_absent(server))
-            .map(|server| {
-                let tools = tools.iter().filter(|tool| tool.id().server() == server.name).count();
-                Server { tools, ..server.clone() }
-            })
+            .map(|server| Server { tools: tools_of(&tools, &server.name).len(), ..server.clone() })
+            .filter(|server| server.tools > 0 || self.shows_absent(server))
             .collect();
         View { tools, servers }
     }
@@ -198,10 +194,23 @@ impl View {
         crate::catalogue::schema_tokens(&self.tools)
     }
 
+    /// The visible tools of one server, by name.
+    #[must_use]
+    pub fn tools_of(&self, server: &str) -> &[Arc<Tool>] {
+        tools_of(&self.tools, server)
+    }
+
     /// Its place among the visible tools.
     pub(crate) fn position(&self, id: &ToolId) -> Option<usize> {
         self.tools.binary_search_by(|tool| tool.id().cmp(id)).ok()
     }
+}
+
+/// The run of one server's tools in a list that is sorted by server.
+fn tools_of<'a>(tools: &'a [Arc<Tool>], server: &str) -> &'a [Arc<Tool>] {
+    let start = tools.partition_point(|tool| tool.id().server() < server);
+    let length = tools[start..].partition_point(|tool| tool.id().server() == server);
+    &tools[start..start + length]
 }
 
 #[cfg(test)]

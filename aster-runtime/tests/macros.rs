@@ -91,7 +91,8 @@ mod clock {
 const CATALOGUE: NativeCatalogue = catalogue![add::TOOL, Web::SERVER, clock::SERVER];
 
 fn tool(server: &'static ServerSpec, name: &str) -> &'static ToolSpec {
-    server.tools.iter().find(|tool| tool.name == name).unwrap()
+    let tool = server.tools.iter().find(|tool| tool.name == name);
+    tool.unwrap_or_else(|| panic!("there is no tool `{name}`"))
 }
 
 async fn call(
@@ -160,8 +161,10 @@ fn the_constants_say_what_was_written() {
 
 /// The arguments of `search` and what the call answers when they are wrong.
 async fn refused(arguments: Value) -> String {
-    let error =
-        call(tool(Web::SERVER, "search"), Web { prefix: String::new() }, arguments).await.unwrap_err();
+    let web = Web { prefix: String::new() };
+    let Err(error) = call(tool(Web::SERVER, "search"), web, arguments).await else {
+        panic!("it was accepted")
+    };
     assert_eq!(error.code(), Some("invalid_arguments"));
     error.message().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aster_runtime::catalogue::{Health, native_parts};
+use aster_runtime::catalogue::{Health, Server, native_parts};
 use aster_runtime::config::{Config, Problem};
 use aster_runtime::text::one_line;
 use serde::Serialize;
@@ -102,17 +102,19 @@ async fn check_servers(global: &Global, checked: &mut Checked, output: Output) -
     compose::with_host(global, Start::All, output, async |running| {
         let catalogue = running.host.catalogue();
         checked.problems.extend(catalogue.problems().iter().map(catalogue_finding));
-        let down = catalogue
-            .servers()
-            .iter()
-            .filter(|server| matches!(server.health, Health::Down(_) | Health::Starting));
-        let before = checked.problems.len();
-        checked.problems.extend(down.map(|server| Finding {
+        let down = catalogue.servers().iter();
+        let down = down.filter(|server| matches!(server.health, Health::Down(_) | Health::Starting));
+        let finding = |server: &Server| Finding {
             place: format!("server {}", server.name),
             message: one_line(&server.health.to_string(), 500),
             help: String::new(),
-        }));
-        Ok(if checked.problems.len() > before { Exit::Unavailable } else { Exit::Success })
+        };
+        // A native server that does not exist on this system is nobody's mistake.
+        let (native, external): (Vec<_>, Vec<_>) = down.partition(|server| server.native);
+        checked.warnings.extend(native.into_iter().map(finding));
+        let exit = if external.is_empty() { Exit::Success } else { Exit::Unavailable };
+        checked.problems.extend(external.into_iter().map(finding));
+        Ok(exit)
     })
     .await
 }

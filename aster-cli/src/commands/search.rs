@@ -18,7 +18,7 @@ struct Found(Value);
 pub(crate) fn run(running: &Running, arguments: &Search, output: Output) -> Exit {
     let view = running.session.view();
     let request = SearchRequest {
-        query: arguments.query.clone(),
+        query: arguments.query.join(" "),
         server: arguments.server.clone(),
         limit: arguments.limit,
         offset: arguments.offset,

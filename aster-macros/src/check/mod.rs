@@ -10,7 +10,7 @@ use proc_macro2::Span;
 
 use crate::diag::{Errors, codes};
 use crate::model::{Description, Tool};
-use crate::parse::attr::ToolOptions;
+use crate::parse::attr::{TOOL_KEYS, ToolOptions};
 use crate::parse::item::{Function, is_tool};
 
 /// Where a tool stands.
@@ -50,7 +50,7 @@ pub(crate) fn tool(
     if let (Some(server), Some(name)) = (&server, &name) {
         name::whole(server, name, options.name.as_ref(), ident, errors);
     }
-    if options.keys.get("tier").is_none() {
+    if options.keys.lacks("tier", TOOL_KEYS) {
         let at = function.tool.first().map_or_else(Span::call_site, |attribute| {
             attribute.path().segments.last().map_or_else(Span::call_site, |segment| segment.ident.span())
         });
@@ -79,6 +79,13 @@ pub(crate) fn tool(
         arguments: arguments?,
         output: signature::output(&function.signature),
     })
+}
+
+/// Whether a function shows by itself that it stands in an `impl` or a `trait`.
+pub(crate) fn is_method(function: &Function) -> bool {
+    !function.has_body()
+        || function.signature.receiver().is_some()
+        || signature::self_type(&function.signature).is_some()
 }
 
 /// Attributes that cannot stand beside `#[mcp_tool]`: itself, and those that turn a function into an entry point.

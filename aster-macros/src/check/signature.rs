@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{GenericParam, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait};
+use syn::{GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait};
 
 use super::Home;
 use crate::diag::{Errors, codes};
@@ -60,7 +60,14 @@ fn generics(signature: &Signature, errors: &mut Errors) {
 }
 
 fn receiver(signature: &Signature, home: &Home, errors: &mut Errors) {
-    let Some(receiver) = signature.receiver() else { return };
+    let Some(receiver) = signature.receiver() else {
+        // Without a receiver, a method that lacks its server can only be told by its types.
+        if let (Home::Package, Some(of_impl)) = (home, self_type(signature)) {
+            let what = format!("`{}` names `Self`, but no server's `impl` is around it", signature.ident);
+            errors.push(of_impl, &codes::NO_SERVER, what);
+        }
+        return;
+    };
     let is_shared = match &receiver.kind {
         ReceiverKind::Reference(_, _, mutability) => mutability.is_none(),
         ReceiverKind::Typed(_, ty) => match bare(ty) {
@@ -83,6 +90,21 @@ fn receiver(signature: &Signature, home: &Home, errors: &mut Errors) {
         }
         Home::Impl { .. } => {}
     }
+}
+
+/// The first `Self` in a signature.
+pub(crate) fn self_type(signature: &Signature) -> Option<Ident> {
+    struct Search(Option<Ident>);
+    impl Visit<'_> for Search {
+        fn visit_ident(&mut self, ident: &Ident) {
+            if ident == "Self" {
+                self.0.get_or_insert_with(|| ident.clone());
+            }
+        }
+    }
+    let mut search = Search(None);
+    search.visit_signature(signature);
+    search.0
 }
 
 fn returned(signature: &Signature, errors: &mut Errors) {

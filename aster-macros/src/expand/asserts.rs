@@ -4,6 +4,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
+use syn::{Expr, Type};
 
 use crate::model::{Argument, Tool};
 
@@ -27,7 +28,7 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
     let description = super::description(private, &argument.description);
     let spot = at(ty);
     let default = default.as_ref().map(|default| {
-        let spot = at(default);
+        let default = closure(ty, default);
         quote_spanned!(spot=> .default::<#ty>(#default))
     });
     let range = range.as_ref().map(|range| {
@@ -44,7 +45,10 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
     let Argument { name, ty, default, range, .. } = argument;
     let spot = at(ty);
     let decoded = match default {
-        Some(default) => quote_spanned!(spot=> #call.argument_or::<#ty>(#name, || #default)),
+        Some(default) => {
+            let default = closure(ty, default);
+            quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default))
+        }
         None => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
     };
     let range = range.as_ref().map(|range| {
@@ -53,6 +57,13 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
         quote_spanned!(spot=> #call.within::<#ty>(#name, &#local, #minimum, #maximum);)
     });
     quote_spanned!(spot=> let #local = #decoded; #range)
+}
+
+/// A default as it stands both in the schema and in the call: word for word the same, so that rustc reports a default of
+/// the wrong type once.
+fn closure(ty: &Type, default: &Expr) -> TokenStream {
+    let spot = at(default);
+    quote_spanned!(spot=> || -> #ty { #default })
 }
 
 /// The generator of the output schema.

@@ -5,13 +5,14 @@ use quote::{quote, quote_spanned};
 
 use super::server::{enum_of, tool_enum};
 use super::tool::located;
+use crate::check::is_method;
 use crate::check::server::last_segment;
 use crate::parse::item::{Function, ServerItem};
 use crate::path::CratePath;
 
 /// The function, and its constant. A method stays alone: nothing but methods may stand beside it.
 pub(crate) fn tool(function: &Function, krate: &CratePath) -> TokenStream {
-    if function.signature.receiver().is_some() || !function.has_body() {
+    if is_method(function) {
         return quote!(#function);
     }
     let private = krate.private();

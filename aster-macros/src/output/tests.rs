@@ -121,6 +121,18 @@ fn every_mistake_is_told_and_the_item_stays() {
 }
 
 #[test]
+fn a_misspelt_tier_is_not_missing_as_well() {
+    let output = mcp_tool(
+        quote!(teir = Standard),
+        quote! {
+            /// Fetches a page.
+            fn fetch() {}
+        },
+    );
+    assert_eq!(headlines(&output), ["unknown option `teir` for `#[mcp_tool]`"]);
+}
+
+#[test]
 fn what_macro_rules_hands_over_is_understood() {
     // An invisible group is what `$ty:ty` becomes.
     let grouped = |tokens: TokenStream| {
@@ -138,14 +150,20 @@ fn what_macro_rules_hands_over_is_understood() {
 }
 
 #[test]
-fn a_broken_method_stays_alone() {
-    let (tokens, errors) = mcp_tool(
-        quote!(tier = Standard),
-        quote! {
-            /// Fetches a page.
+fn a_method_without_its_server_stays_alone() {
+    for method in [
+        quote!(
             fn fetch(&self) {}
-        },
-    );
-    assert_eq!(errors.len(), 1);
-    assert!(tokens.to_string().ends_with("fn fetch (& self) { }"));
+        ),
+        quote!(
+            fn fetch() -> Json<Self> {}
+        ),
+        quote!(
+            fn fetch();
+        ),
+    ] {
+        let (tokens, errors) = mcp_tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #method));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(tokens.to_string().ends_with(&method.to_string()), "{tokens}");
+    }
 }

@@ -61,6 +61,12 @@ impl Keys {
     pub(crate) fn get(&self, key: &str) -> Option<&Ident> {
         self.0.iter().find(|ident| *ident == key)
     }
+
+    /// Whether a key is missing, and not merely misspelt.
+    pub(crate) fn lacks(&self, key: &str, known: &[&str]) -> bool {
+        let means = |ident: &Ident| suggest::closest(&ident.unraw().to_string(), known) == Some(key);
+        !self.0.iter().any(means)
+    }
 }
 
 #[derive(Debug, Default)]

@@ -239,7 +239,9 @@ impl Reader<'_> {
                 _ => server.call_timeout = self.duration(value, &what),
             }
         }
-        if !has_command && matches!(node.value, Value::Map(_) | Value::Null) {
+        let misspelt =
+            self.problems[before..].iter().any(|problem| problem.help == "did you mean `command`?");
+        if !has_command && !misspelt && matches!(node.value, Value::Map(_) | Value::Null) {
             let help = "say what to start, for example `command: npx`";
             self.problem(at, format!("{what} has no `command`"), help);
         }

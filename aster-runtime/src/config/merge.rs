@@ -11,6 +11,7 @@ use super::{
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
 use crate::spec::Tier;
+use crate::text::one_line;
 
 /// Variables whose values are places and names rather than secrets.
 const ORDINARY: [&str; 17] = [
@@ -139,7 +140,7 @@ impl Merger<'_> {
                 let message = format!(
                     "server `{}` is left out: {}:{} declares it, and a project cannot override the user's own",
                     server.name,
-                    own.file.display(),
+                    one_line(&own.file.display().to_string(), 4096),
                     own.line,
                 );
                 self.warn(&path, server.at, message, "give it another name");
@@ -217,7 +218,8 @@ impl Merger<'_> {
             return Err(Problem::new(path, server.command.at, message, "set the variable to a program"));
         }
         if command.contains(path::is_separator) {
-            command = base(path).join(command).to_string_lossy().into_owned();
+            let absolute: PathBuf = base(path).join(command).components().collect();
+            command = absolute.to_string_lossy().into_owned();
         }
         let args = server.args.iter().map(|text| fill(text, "`args`")).collect::<Result<_, _>>()?;
         let directory = match &server.cwd {

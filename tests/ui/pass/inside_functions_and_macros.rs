@@ -26,7 +26,7 @@ impl Web {
     fn fetch(page: NoSuchType) {}
 
     /// Is there.
-    #[cfg(all())]
+    #[cfg(not(doc))]
     #[mcp_tool(tier = Restricted)]
     fn post(mut page: String, r#type: String) -> String {
         page.push_str(&r#type);

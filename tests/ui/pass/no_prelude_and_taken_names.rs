@@ -34,7 +34,7 @@ pub struct Web;
 impl Web {
     /// Fetches a page.
     #[::aster_runtime::mcp_tool(tier = Elevated, timeout = "2m")]
-    pub async fn fetch(
+    async fn fetch(
         &self,
         ctx: &::aster_runtime::ToolContext,
         page: ::std::string::String,

@@ -14,15 +14,18 @@ fn add(a: i64, b: i64) -> i64 {
 
 /// A public function.
 #[mcp_tool(tier = Standard)]
+#[must_use]
 pub fn subtract(a: i64, b: i64) -> i64 {
     a - b
 }
 
-struct Web;
+struct Web {
+    prefix: String,
+}
 
 impl McpServer for Web {
     async fn start(_: &ServerEnv) -> Result<Self, StartError> {
-        Ok(Self)
+        Ok(Self { prefix: String::new() })
     }
 }
 
@@ -31,7 +34,7 @@ impl Web {
     /// Fetches a page.
     #[mcp_tool(tier = Elevated)]
     fn fetch(&self, page: String) -> String {
-        page
+        page + &self.prefix
     }
 }
 
