@@ -264,16 +264,26 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
     if let Some(tool) = ToolId::parse(name.trim()).and_then(|id| view.get(&id)) {
         return Ok(tool);
     }
-    let wanted = bare(name);
-    let same = |tool: &&Arc<Tool>| bare(tool.id().tool()) == wanted || bare(tool.id().as_str()) == wanted;
-    let mut candidates: Vec<String> =
-        view.tools().iter().filter(same).map(|tool| tool.id().to_string()).collect();
+    // A name can be as long as a request; a slip is looked for in names only.
+    let shown = text::one_line(name, 128);
+    let wanted = bare(&shown);
+    let distance = |text: &str| strsim::osa_distance(&bare(text), &wanted);
+    let mut candidates: Vec<(usize, &ToolId)> = view
+        .tools()
+        .iter()
+        .map(|tool| (distance(tool.id().tool()).min(distance(tool.id().as_str())), tool.id()))
+        .collect();
+    // Names that read the same; else slips of the hand; else what the words could mean.
+    let slip = if wanted.chars().count() > 4 { 2 } else { 1 };
+    let nearest = candidates.iter().map(|(distance, _)| *distance).min().filter(|nearest| *nearest <= slip);
+    candidates.retain(|(distance, _)| Some(*distance) == nearest);
+    let mut candidates: Vec<String> = candidates.into_iter().map(|(_, id)| id.to_string()).collect();
     if candidates.is_empty() {
-        let hits = ranker.rank(&text::one_line(name, MAX_QUERY_BYTES / 4), &|_| true);
+        let hits = ranker.rank(&text::one_line(&shown, MAX_QUERY_BYTES / 4), &|_| true);
         candidates = hits.iter().take(3).map(|hit| view.tools()[hit.position].id().to_string()).collect();
     }
     candidates.truncate(10);
-    Err(BridgeError::UnknownTool { name: text::one_line(name, 128), candidates })
+    Err(BridgeError::UnknownTool { name: shown, candidates })
 }
 
 /// The arguments that a call means: an object, an object as JSON text, or what stands beside `name`.
@@ -527,6 +537,8 @@ mod tests {
         let error = execute(json!({"action": "execute", "name": "read_file"})).unwrap_err();
         insta::assert_snapshot!(error, @r#"no tool `read_file` is known; did you mean one of `disk/read_file`, `hub/read_file`?; find tools with {"action": "search", "query": "…"}"#);
         let error = execute(json!({"action": "execute", "name": "hub__create_issue"})).unwrap_err();
+        assert!(error.to_string().contains("did you mean `hub/create_issue`?"), "{error}");
+        let error = execute(json!({"action": "execute", "name": "hub/craete_issue"})).unwrap_err();
         assert!(error.to_string().contains("did you mean `hub/create_issue`?"), "{error}");
     }
 

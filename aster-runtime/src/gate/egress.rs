@@ -89,7 +89,7 @@ impl EgressPolicy {
         Ok(self)
     }
 
-    /// Adds ports to 80 and 443, as `egress.ports` lists them.
+    /// Adds ports to 80 and 443.
     #[must_use]
     pub fn ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
         self.ports.extend(ports);
@@ -244,7 +244,7 @@ pub enum EgressErrorKind {
     #[error("it carries a user name or a password before `@`; leave them out")]
     UserInfo,
     /// A port other than 80, 443 and those configured.
-    #[error("the port is not one of 80 and 443; `egress.ports` or `egress.allow_private` would allow it")]
+    #[error("the port is not one of 80 and 443; an entry `host:port` in `egress.allow_private` would allow it")]
     Port,
     /// A name that is never public.
     #[error("{0}; `egress.allow_private` would allow it")]
@@ -681,8 +681,8 @@ mod tests {
             ("http://127.0.0.1:80@example.com/", "a user name or a password"),
             ("http://example.com\\@127.0.0.1/", "backslash"),
             ("http://exa\tmple.com/", "control character"),
-            ("http://example.com:22/", "egress.ports"),
-            ("http://example.com:8080/", "egress.ports"),
+            ("http://example.com:22/", "egress.allow_private"),
+            ("http://example.com:8080/", "egress.allow_private"),
         ] {
             let message = refusal(url);
             assert!(message.contains(what), "{url}: {message}");
