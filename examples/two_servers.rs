@@ -61,7 +61,7 @@ impl Notes {
 }
 
 /// Runs the house.
-#[mcp_server(name = "house", group = super::HOUSE)]
+#[mcp_server(name = "house", group = HOUSE)]
 mod house {
     use aster_runtime::mcp_tool;
 

@@ -64,13 +64,19 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
     };
 
     let server = check::server::server(&item, &options, &mut errors);
+    let krate = options.krate();
+    let server = server.filter(|_| errors.is_empty());
     let generated = match &server {
-        Some(server) if errors.is_empty() => expand::server::server(server, &options.krate()),
-        _ => expand::fallback::server(&item, &options.krate()),
+        Some(server) => expand::server::server(server, &krate),
+        None => expand::fallback::server(&item, &krate),
     };
     let tokens = match item {
         ServerItem::Impl(block) => quote!(#block #generated),
-        ServerItem::Module(module) => module.with(generated),
+        ServerItem::Module(module) => {
+            let beside = server.map(|server| expand::server::beside(&server, &krate, &module.conditions()));
+            let module = module.with(generated);
+            quote!(#module #beside)
+        }
     };
     (tokens, errors.into_vec())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::schema::{kind, properties};
+use crate::catalogue::schema::{kind, means_nothing, properties};
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
@@ -288,6 +288,8 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 
 /// The arguments that a call means: an object, an object as JSON text, or what stands beside `name`.
 ///
+/// A `null` for an argument that may be left out, and may not be `null`, is left out: models write it for "nothing".
+///
 /// Arguments beside `name` are taken only where the tool has no argument that is also a key of the bridge: `query`
 /// could be either's.
 ///
@@ -295,6 +297,15 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 ///
 /// Where they are no object, or cannot be told from the bridge's own.
 pub fn arguments(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
+    let mut arguments = written(tool, request)?;
+    if arguments.values().any(Value::is_null) {
+        let schema = tool.input_schema();
+        arguments.retain(|name, value| !value.is_null() || !means_nothing(schema, name));
+    }
+    Ok(arguments)
+}
+
+fn written(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
     match &request.arguments {
         Some(Value::Object(arguments)) => Ok(arguments.clone()),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(Map::new()),
@@ -523,6 +534,11 @@ mod tests {
             assert_eq!(Value::Object(execute(arguments.clone()).unwrap()), wanted, "{arguments}");
         }
         assert!(execute(json!({"action": "execute", "name": "disk/read_file"})).unwrap().is_empty());
+        let nothing = json!({"title": "t", "labels": null});
+        let arguments = json!({"action": "execute", "name": "hub/create_issue", "arguments": nothing});
+        assert_eq!(Value::Object(execute(arguments).unwrap()), wanted);
+        let required = json!({"action": "execute", "name": "hub/create_issue", "arguments": {"title": null}});
+        assert!(execute(required).unwrap_err().to_string().contains("/title"));
     }
 
     #[test]

@@ -221,6 +221,12 @@ impl<S> HandedIn for Start<S> {
     };
 }
 
+/// The group of a module's server, which is written outside of the module.
+pub trait ServerGroup {
+    /// The group.
+    const GROUP: Group;
+}
+
 /// The start of a module's server, and of free functions: there is no state to make.
 #[must_use]
 pub fn start_stateless(_: ServerEnv) -> StartFuture {

@@ -3,6 +3,10 @@
 //! One generator per tool, so that a recursive type is defined once, at the root. The pass walks only where a schema
 //! stands: a property called `title` or a default that looks like a schema is left alone.
 
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
 use std::fmt::Display;
 
 use schemars::generate::SchemaSettings;
@@ -111,9 +115,16 @@ impl Property<'_> {
     }
 }
 
-/// Whether results of this type are wrapped as `{"result": …}`.
-pub(crate) fn is_wrapped<T: JsonSchema>() -> bool {
-    !is_object(&output_root::<T>().0)
+/// Whether results of this type are wrapped as `{"result": …}`. To make a schema costs more than most tools do, so the
+/// answer is remembered.
+pub(crate) fn is_wrapped<T: JsonSchema + 'static>() -> bool {
+    static KNOWN: LazyLock<RwLock<HashMap<TypeId, bool>>> = LazyLock::new(RwLock::default);
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&TypeId::of::<T>()).copied();
+    known.unwrap_or_else(|| {
+        let wrapped = !is_object(&output_root::<T>().0);
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), wrapped);
+        wrapped
+    })
 }
 
 /// The output schema of a structured result: always an object.

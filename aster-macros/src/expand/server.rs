@@ -57,6 +57,20 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     }
 }
 
+/// What stands beside a module: its group, since the path to it is written outside and means there what it means.
+pub(crate) fn beside(server: &Server, krate: &CratePath, conditions: &[syn::Attribute]) -> TokenStream {
+    let (ServerHome::Module(module), Some(group)) = (&server.home, &server.group) else {
+        return TokenStream::new();
+    };
+    let private = &krate.private();
+    quote_spanned! {Span::mixed_site()=>
+        #(#conditions)*
+        impl #private::ServerGroup for #module::Tool {
+            const GROUP: #private::Group = #group;
+        }
+    }
+}
+
 /// The name of the tool enum beside an `impl`.
 pub(super) fn enum_of(ident: &Ident) -> Ident {
     format_ident!("{}Tool", ident.unraw(), span = Span::call_site())
@@ -94,7 +108,13 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
     let description = super::description(private, &server.description);
     let title = option(private, server.title.as_ref());
     let instructions = option(private, server.instructions.as_ref());
-    let group = option(private, server.group.as_ref());
+    let group = match &server.home {
+        ServerHome::Module(_) => {
+            let outside = server.group.as_ref().map(|_| quote!(<Tool as #private::ServerGroup>::GROUP));
+            option(private, outside.as_ref())
+        }
+        ServerHome::Impl(..) => option(private, server.group.as_ref()),
+    };
     let (scope, start, at) = match &server.home {
         ServerHome::Impl(ty, ident) => {
             let ty = ty.to_token_stream();

@@ -155,6 +155,11 @@ impl Module {
         self.members.is_some()
     }
 
+    /// The `#[cfg]`s of the module.
+    pub(crate) fn conditions(&self) -> Vec<Attribute> {
+        self.header.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+    }
+
     /// The module with what was generated for it inside.
     pub(crate) fn with(&self, generated: TokenStream) -> TokenStream {
         let ItemMod { attrs, vis, unsafety, mod_token, ident, .. } = &self.header;

@@ -244,7 +244,9 @@ pub enum EgressErrorKind {
     #[error("it carries a user name or a password before `@`; leave them out")]
     UserInfo,
     /// A port other than 80, 443 and those configured.
-    #[error("the port is not one of 80 and 443; an entry `host:port` in `egress.allow_private` would allow it")]
+    #[error(
+        "the port is not one of 80 and 443; an entry `host:port` in `egress.allow_private` would allow it"
+    )]
     Port,
     /// A name that is never public.
     #[error("{0}; `egress.allow_private` would allow it")]

@@ -356,10 +356,10 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
     label = "cannot be written as JSON, or has no schema",
     note = "derive both on your type: `#[derive(serde::Serialize, schemars::JsonSchema)]`"
 )]
-pub trait ToolOutput: Serialize + JsonSchema {}
+pub trait ToolOutput: Serialize + JsonSchema + 'static {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + JsonSchema> ToolOutput for T {}
+impl<T: Serialize + JsonSchema + 'static> ToolOutput for T {}
 
 impl<T: ToolOutput> IntoToolResult for Json<T> {
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
