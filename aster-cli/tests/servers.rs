@@ -189,7 +189,7 @@ fn search_and_describe_read_well() {
     assert_snapshot!(sandbox.run(&["mcp", "describe", "peer/ecko", "fail", "none/x"]).expect(2).stderr, @r"
     × 3 tools cannot be described
     × there is no tool `peer/ecko`
-    help: did you mean peer/fail or peer/wipe or peer/echo?
+    help: did you mean peer/echo?
     × there is no tool `fail`
     help: did you mean peer/fail?
     × there is no tool `none/x`
