@@ -39,7 +39,7 @@ impl Clients {
     fn new() -> Option<Self> {
         let Some(peers) = std::env::var_os("ASTER_PEERS").map(PathBuf::from) else {
             writeln!(std::io::stderr(), "skipped: ASTER_PEERS is not set; run tests/peers/install.sh")
-                .unwrap();
+                .expect("written");
             return None;
         };
         let sandbox = Sandbox::new();
