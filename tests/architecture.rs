@@ -1,4 +1,5 @@
 //! What the repository promises of its own shape.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

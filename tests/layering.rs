@@ -1,5 +1,5 @@
 //! Which module of the runtime may use which other: the table that holds its layers.
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
