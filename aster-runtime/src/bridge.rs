@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::schema::{kind, means_nothing, properties};
+use crate::catalogue::schema::{means_nothing, properties};
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
@@ -18,7 +18,7 @@ use crate::scope::View;
 use crate::search::{MAX_QUERY_BYTES, Ranker, bare};
 use crate::spec::Tier;
 use crate::text;
-use crate::tool::JsonObject;
+use crate::tool::{JsonObject, kind};
 
 /// How many tools one describe may name.
 pub const MAX_DESCRIBED: usize = 5;

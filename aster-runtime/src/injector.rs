@@ -13,12 +13,13 @@ use serde_json::Value;
 
 use crate::bridge::{self, BridgeError, Request, SearchRequest, ToolMatch};
 use crate::catalogue::{
-    Catalogue, CatalogueError, ExternalSettings, Health, Listing, Problem, Reason, external_part, schema,
+    Catalogue, CatalogueError, ExternalSettings, Health, Listing, Part, Problem, Reason, external_part,
 };
 use crate::id::{self, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Scope, View};
 use crate::search::{Ranker, default_ranker};
+use crate::tool::kind;
 
 /// One tool of a host's own list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,21 +59,20 @@ impl McpCatalog {
     /// Every problem of every tool at once. Nothing is left out in silence: the list is the host's own.
     pub fn new(tools: impl IntoIterator<Item = McpTool>) -> Result<Self, CatalogueError> {
         let mut tools: Vec<McpTool> = tools.into_iter().collect();
-        CatalogueError::check(problems(&tools))?;
+        let mut problems = problems(&tools);
+        // By server and name, as the view has them: a tool and its original have the same place.
         tools.sort_by(|a, b| (&a.server, &a.name).cmp(&(&b.server, &b.name)));
-        let parts: Vec<_> = tools
-            .chunk_by(|a, b| a.server == b.server)
-            .map(|tools| {
-                let definitions = tools.iter().map(|tool| {
-                    serde_json::json!({
-                        "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
-                    })
-                });
-                let listing =
-                    Listing { tools: definitions.collect(), ..Listing::without_tools(Health::Ready) };
-                external_part(&tools[0].server, &ExternalSettings::default(), &listing)
-            })
-            .collect();
+        let parts: Vec<_> = tools.chunk_by(|a, b| a.server == b.server).map(part).collect();
+        // What the catalogue would leave out of a stranger's list is a mistake in a host's own.
+        for problem in parts.iter().flat_map(|part| &part.problems) {
+            let known = |known: &Problem| (&known.server, &known.tool) == (&problem.server, &problem.tool);
+            if !problem.tool.as_deref().is_some_and(|name| name.starts_with('#'))
+                && !problems.iter().any(known)
+            {
+                problems.push(problem.clone());
+            }
+        }
+        CatalogueError::check(problems)?;
         let view = Scope::default().view(&Catalogue::merge(&parts));
         Ok(Self { tools: tools.into(), view, ranker: Arc::default() })
     }
@@ -103,13 +103,20 @@ impl McpCatalog {
     fn ranker(&self) -> &dyn Ranker {
         &**self.ranker.get_or_init(|| default_ranker(&self.view))
     }
-
-    /// The tool behind one of the view.
-    fn original(&self, id: &ToolId) -> Option<&McpTool> {
-        self.view.position(id).map(|at| &self.tools[at])
-    }
 }
 
+/// The tools of one server, as a server would list them.
+fn part(tools: &[McpTool]) -> Part {
+    let definitions = tools.iter().map(|tool| {
+        serde_json::json!({
+            "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
+        })
+    });
+    let listing = Listing { tools: definitions.collect(), ..Listing::without_tools(Health::Ready) };
+    external_part(&tools[0].server, &ExternalSettings::default(), &listing)
+}
+
+/// What only a host's own list is held to: it can be mended.
 fn problems(tools: &[McpTool]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut seen = HashMap::new();
@@ -135,15 +142,12 @@ fn problems(tools: &[McpTool]) -> Vec<Problem> {
         {
             add(Reason::Name(error));
         }
-        // Stricter than for a stranger's tool: the host can mend its own list.
         if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             let found = tool.input_schema.get("type").map_or_else(
-                || format!("{} without `\"type\": \"object\"`", schema::kind(&tool.input_schema)),
+                || format!("{} without `\"type\": \"object\"`", kind(&tool.input_schema)),
                 Value::to_string,
             );
             add(Reason::SchemaNotObject(found));
-        } else if let Err(reason) = schema::normalise(Some(&tool.input_schema)) {
-            add(reason);
         }
         if let Some(first) = seen.insert(tool.id(), at) {
             let place = |at: usize| Some(format!("#{}", at + 1));
@@ -267,9 +271,8 @@ impl Injector {
                 let tool = bridge::resolve(&self.catalog.view, self.catalog.ranker(), &request.name)?;
                 let arguments = bridge::arguments(tool, &request)?;
                 tool.check(&arguments)?;
-                let original = self.catalog.original(tool.id()).ok_or_else(|| BridgeError::UnknownTool {
-                    name: tool.id().to_string(),
-                    candidates: Vec::new(),
+                let original = self.catalog.get(tool.id().as_str()).ok_or_else(|| {
+                    BridgeError::UnknownTool { name: tool.id().to_string(), candidates: Vec::new() }
                 })?;
                 Ok(BridgeAction::Execute { tool: original, arguments: Value::Object(arguments) })
             }
@@ -290,7 +293,8 @@ impl Injector {
             BridgeAction::Execute { tool, arguments } => {
                 invoker.invoke(tool, &arguments).map_err(|source| invoke_error(tool, source))
             }
-            other => self.answer(&other),
+            BridgeAction::Search(request) => Ok(self.search(&request)),
+            BridgeAction::Describe(names) => self.describe(&names),
         }
     }
 
@@ -308,17 +312,17 @@ impl Injector {
             BridgeAction::Execute { tool, arguments } => {
                 invoker.invoke(tool, &arguments).await.map_err(|source| invoke_error(tool, source))
             }
-            other => self.answer(&other),
+            BridgeAction::Search(request) => Ok(self.search(&request)),
+            BridgeAction::Describe(names) => self.describe(&names),
         }
     }
 
-    fn answer(&self, action: &BridgeAction<'_>) -> Result<Value, BridgeError> {
-        let (view, ranker) = (&self.catalog.view, self.catalog.ranker());
-        match action {
-            BridgeAction::Search(request) => Ok(bridge::search(view, ranker, request, &self.config)),
-            BridgeAction::Describe(names) => bridge::describe_all(view, ranker, names, |_| ()),
-            BridgeAction::Execute { tool, .. } => Ok(Value::String(tool.id())),
-        }
+    fn search(&self, request: &SearchRequest) -> Value {
+        bridge::search(&self.catalog.view, self.catalog.ranker(), request, &self.config)
+    }
+
+    fn describe(&self, names: &[String]) -> Result<Value, BridgeError> {
+        bridge::describe_all(&self.catalog.view, self.catalog.ranker(), names, |_| ())
     }
 }
 
@@ -360,6 +364,15 @@ mod tests {
             tool("a", "b c"),
         ];
         insta::assert_snapshot!(McpCatalog::new(list).unwrap_err());
+    }
+
+    /// What is left out of a stranger's list must not shift the host's own.
+    #[test]
+    fn a_list_that_is_too_large_is_refused() {
+        let mut huge = tool("s", "a_huge");
+        huge.description = "x".repeat(300_000);
+        let error = McpCatalog::new([huge, tool("s", "b_read"), tool("s", "c_delete")]).unwrap_err();
+        assert!(error.to_string().contains("s/a_huge: the definition has"), "{error}");
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! From what was declared or listed to a checked part of the catalogue.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::checker::Checker;
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
 use super::{Origin, Server, Tool, schema};
 use crate::id::{self, ToolId};
 use crate::spec::{Annotations, Entry, ServerSpec, Tier, ToolSpec};
 use crate::text;
+use crate::tool::kind;
 
 /// The largest definition of one external tool, in bytes of JSON. The largest real one seen has 82 000.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
@@ -122,8 +124,8 @@ fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut 
             });
             continue;
         }
-        let schema = match schema::normalise(Some(&(spec.input_schema)())) {
-            Ok(schema) => schema,
+        let (schema, bounds) = match schema::normalise(Some(&(spec.input_schema)())) {
+            Ok(normalised) => normalised,
             Err(reason) => {
                 problem(reason);
                 continue;
@@ -139,7 +141,7 @@ fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut 
             hot: spec.hot,
             timeout: spec.timeout,
             definition: native_definition(spec, schema),
-            validator: OnceLock::new(),
+            checker: Checker::new(bounds),
         }));
         part.server.tools += 1;
     }
@@ -218,7 +220,7 @@ fn external_tool(
     total: &mut usize,
 ) -> Result<Tool, Reason> {
     let Value::Object(fields) = definition else {
-        return Err(Reason::NotAnObject(schema::kind(definition)));
+        return Err(Reason::NotAnObject(kind(definition)));
     };
     let name = match fields.get("name") {
         Some(Value::String(name)) if !name.is_empty() => name.as_str(),
@@ -230,9 +232,9 @@ fn external_tool(
         return Err(Reason::TooLarge { bytes, limit: MAX_TOOL_BYTES });
     }
     if *total + bytes > MAX_EXTERNAL_TOOL_BYTES {
-        return Err(Reason::TooLarge { bytes: *total + bytes, limit: MAX_EXTERNAL_TOOL_BYTES });
+        return Err(Reason::ServerTooLarge { limit: MAX_EXTERNAL_TOOL_BYTES });
     }
-    let input_schema = schema::normalise(fields.get("inputSchema"))?;
+    let (input_schema, bounds) = schema::normalise(fields.get("inputSchema"))?;
     if !seen.insert(name.to_owned()) {
         return Err(Reason::DuplicateTool { first: None, second: None });
     }
@@ -253,7 +255,7 @@ fn external_tool(
         hot: false,
         timeout: None,
         definition: Value::Object(fields),
-        validator: OnceLock::new(),
+        checker: Checker::new(bounds),
     })
 }
 

@@ -3,17 +3,18 @@
 //! It is made of parts, one per server. A part is checked once, when its server lists its tools; a change of one
 //! server makes one new part and a new catalogue that shares the others. Nothing edits a catalogue.
 
+mod bounds;
 mod build;
+mod checker;
 mod external;
 mod native;
 mod problem;
 pub(crate) mod schema;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -23,6 +24,7 @@ pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
 pub use schema::{Violation, signature};
 
+use self::checker::Checker;
 use crate::id::ToolId;
 use crate::spec::{Tier, ToolSpec};
 use crate::text;
@@ -39,15 +41,15 @@ pub enum Origin {
 
 /// One tool of the catalogue.
 pub struct Tool {
-    pub(crate) id: ToolId,
-    pub(crate) origin: Origin,
-    pub(crate) tier: Tier,
-    pub(crate) group: Arc<str>,
-    pub(crate) summary: String,
-    pub(crate) hot: bool,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) definition: Value,
-    pub(crate) validator: OnceLock<Option<Validator>>,
+    id: ToolId,
+    origin: Origin,
+    tier: Tier,
+    group: Arc<str>,
+    summary: String,
+    hot: bool,
+    timeout: Option<Duration>,
+    definition: Value,
+    checker: Checker,
 }
 
 impl Tool {
@@ -112,23 +114,26 @@ impl Tool {
         &self.definition["inputSchema"]
     }
 
+    /// BLAKE3 of the definition, in hexadecimal: another digest is another tool.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        blake3::hash(self.definition.to_string().as_bytes()).to_hex().to_string()
+    }
+
     /// The tool in a line: `search(query: string, limit?: integer)`.
     #[must_use]
     pub fn signature(&self) -> String {
         signature(self.id.tool(), self.input_schema())
     }
 
-    /// Checks arguments against the input schema. A schema that refers to something outside itself is its server's
-    /// alone to judge.
+    /// Checks arguments against the input schema. What cannot be followed in it, such as a reference to another
+    /// document, constrains nothing: of that its server alone is the judge.
     ///
     /// # Errors
     ///
     /// Everything that does not fit, with the schema.
     pub fn check(&self, arguments: &JsonObject) -> Result<(), InvalidArguments> {
-        let Some(validator) = self.validator.get_or_init(|| schema::validator(self.input_schema())) else {
-            return Ok(());
-        };
-        let violations = schema::violations(validator, arguments);
+        let violations = self.checker.check(self.input_schema(), arguments);
         if violations.is_empty() {
             return Ok(());
         }
@@ -150,12 +155,26 @@ pub struct InvalidArguments {
 
 impl fmt::Display for InvalidArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the arguments do not fit the schema of `{}`:", self.id)?;
+        write!(f, "{}\n{}", self.problem(), self.hint())
+    }
+}
+
+impl InvalidArguments {
+    /// What does not fit, without the schema.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        let mut problem = format!("the arguments do not fit the schema of `{}`:", self.id);
         for violation in &self.violations {
             let path = if violation.path.is_empty() { "the arguments" } else { &violation.path };
-            write!(f, "\n- {path}: {}", violation.message)?;
+            problem.push_str(&format!("\n- {path}: {}", violation.message));
         }
-        write!(f, "\nNothing was called. The input schema of `{}`: {}", self.id, self.schema)
+        problem
+    }
+
+    /// What the next call needs: the schema.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        format!("Nothing was called. The input schema of `{}`: {}", self.id, self.schema)
     }
 }
 

@@ -49,6 +49,11 @@ pub enum Reason {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The definitions of the server's tools up to this one are larger than the limit.
+    ServerTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The schema is nested more deeply than the limit.
     TooDeep {
         /// The limit in levels.
@@ -59,7 +64,9 @@ pub enum Reason {
     /// The input schema breaks the rules of JSON Schema.
     SchemaInvalid(String),
     /// The input schema refers to itself without end.
-    SchemaCycle(String),
+    SchemaCycle,
+    /// The references of the input schema add up to more than can be followed in good time.
+    SchemaTooComplex,
 }
 
 impl fmt::Display for Reason {
@@ -85,14 +92,18 @@ impl fmt::Display for Reason {
             Self::TooLarge { bytes, limit } => {
                 write!(f, "the definition has {bytes} bytes, the limit is {limit}")
             }
+            Self::ServerTooLarge { limit } => {
+                write!(f, "with this tool the server's definitions have more than {limit} bytes")
+            }
             Self::TooDeep { limit } => write!(f, "the schema is nested deeper than {limit} levels"),
             Self::SchemaNotObject(kind) => {
                 write!(f, "the input schema describes {kind}; arguments are always an object")
             }
             Self::SchemaInvalid(why) => write!(f, "the input schema is not valid JSON Schema: {why}"),
-            Self::SchemaCycle(at) => {
-                write!(f, "the input schema refers to itself without end, through `{at}`")
-            }
+            Self::SchemaCycle => f.write_str("the input schema refers to itself without end"),
+            Self::SchemaTooComplex => f.write_str(
+                "the input schema is too complex: its references add up to more than can be followed",
+            ),
         }
     }
 }

@@ -151,10 +151,7 @@ async fn call(session: &HostSession, id: &str, arguments: &str) -> ExitCode {
     let arguments = match serde_json::from_str(arguments) {
         Ok(Value::Object(arguments)) => arguments,
         Ok(other) => {
-            return fail(
-                2,
-                &format!("the arguments are {}; write an object", crate::catalogue::schema::kind(&other)),
-            );
+            return fail(2, &format!("the arguments are {}; write an object", crate::tool::kind(&other)));
         }
         Err(error) => return fail(2, &format!("the arguments are not JSON: {error}")),
     };

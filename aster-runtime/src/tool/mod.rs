@@ -12,8 +12,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::gate::egress::EgressPolicy;
-pub(crate) use argument::Ranged;
 pub use argument::ToolArg;
+pub(crate) use argument::{Ranged, kind};
 
 pub use context::{ClientLink, LogLevel, ToolContext};
 pub use result::{
