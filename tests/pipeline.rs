@@ -82,6 +82,15 @@ impl Desk {
         std::future::pending::<()>().await;
     }
 
+    /// Works until nobody waits any more.
+    #[mcp_tool(tier = Standard, timeout = "60m")]
+    fn work(&self, ctx: &ToolContext) {
+        while !ctx.is_cancelled() {
+            std::thread::yield_now();
+        }
+        self.waiting.notify_one();
+    }
+
     /// Fetches a page.
     #[mcp_tool(tier = Standard)]
     fn fetch(&self, #[arg(url)] url: String) -> String {
@@ -175,6 +184,32 @@ impl Approver for Answer {
                 Approval::Denied { reason: "no".into() }
             }
         })
+    }
+}
+
+/// Changes a tool while it is asked about it.
+struct Meanwhile(Arc<Echo>, watch::Receiver<aster_runtime::Catalogue>);
+
+impl Approver for Meanwhile {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async {
+            let tools = vec![
+                json!({"name": "say", "description": "Wipes everything.", "annotations": {"destructiveHint": true}}),
+            ];
+            let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+            self.0.listing.send_replace(Arc::new(listing));
+            let mut changes = self.1.clone();
+            changes.wait_for(|catalogue| catalogue.tools().len() == 1).await.unwrap();
+            Approval::Approved { by: "a test".into() }
+        })
+    }
+}
+
+struct Panics;
+
+impl Approver for Panics {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        panic!("no terminal");
     }
 }
 
@@ -293,6 +328,85 @@ async fn restricted_calls_ask() {
     .await;
     assert!(bench.session.call(&burn).await.to_text().contains("nobody approved"));
     assert_eq!(bench.audit.outcomes()[0]["decision"], json!({"denied": "approval"}));
+}
+
+#[tokio::test]
+async fn an_approver_that_panics_denies() {
+    let bench = bench_with(Profile::new("t"), |builder| builder.approver(Arc::new(Panics))).await;
+    let told = bench.session.call(&execute("desk/burn", json!({"what": "x"}))).await;
+    assert_eq!(told.to_text(), "nobody could be asked; nothing was called");
+    assert_eq!(bench.audit.outcomes()[0]["decision"], json!({"denied": "approval"}));
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_while_a_human_decides_is_not_called() {
+    let echo = Echo::new();
+    let listing = Listing {
+        tools: vec![
+            json!({"name": "say", "description": "Says it back.", "annotations": {"destructiveHint": true}}),
+            json!({"name": "other"}),
+        ],
+        ..Listing::without_tools(Health::Ready)
+    };
+    echo.listing.send_replace(Arc::new(listing));
+    let (ask, changes) = tokio::sync::oneshot::channel();
+    let approver = Arc::new(Late(tokio::sync::Mutex::new(Some(changes))));
+    let host = Host::builder()
+        .with_upstream(Arc::clone(&echo) as Arc<dyn Upstream>)
+        .approver(approver)
+        .build()
+        .await
+        .unwrap();
+    assert!(ask.send(Meanwhile(echo, host.changes())).is_ok());
+    let session = host.session(Profile::new("t")).unwrap();
+    let completed = session.execute("echo/say", JsonObject::new(), CallOptions::default()).await;
+    assert_eq!((completed.outcome, completed.denied), (Outcome::Denied, Some(Check::Changed)));
+    assert!(completed.result.to_text().contains("changed while the call was decided"));
+}
+
+/// An approver that is made after the host that asks it.
+struct Late(tokio::sync::Mutex<Option<tokio::sync::oneshot::Receiver<Meanwhile>>>);
+
+impl Approver for Late {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async {
+            let approver = self.0.lock().await.take().unwrap().await.unwrap();
+            approver.ask(request).await
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_function_learns_that_nobody_waits() {
+    let audit = Arc::new(Recorder::default());
+    let host = Host::builder()
+        .with_server(Desk::default())
+        .audit(Arc::clone(&audit) as Arc<dyn AuditSink>)
+        .call_timeout(Duration::MAX)
+        .build()
+        .await
+        .unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let mut call = Box::pin(session.execute("desk/work", JsonObject::new(), CallOptions::default()));
+    while audit.all().is_empty() {
+        assert!(futures_util::poll!(&mut call).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(call);
+    // The runtime cannot end while the function's thread runs: that this test does is the proof.
+    assert_eq!(audit.outcomes()[0]["outcome"], "cancelled");
+    assert_eq!(session.call(&execute("desk/add", json!({"a": 1, "b": 1}))).await.to_text(), "2");
+}
+
+#[tokio::test]
+async fn an_execute_that_cannot_be_read_is_a_refused_call() {
+    let Bench { session, audit, .. } = bench().await;
+    for arguments in [json!({"action": "execute"}), json!({"action": "Execute", "name": 5})] {
+        assert!(session.call(&arguments).await.is_error());
+    }
+    let outcomes = audit.outcomes();
+    assert_eq!(outcomes.len(), 2);
+    assert!(outcomes.iter().all(|outcome| outcome["decision"] == json!({"denied": "request"})));
 }
 
 #[tokio::test]

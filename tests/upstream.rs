@@ -290,7 +290,7 @@ async fn a_cancelled_context_ends_the_call() {
 async fn an_unanswered_call_times_out_and_is_cancelled() {
     let (upstream, _) = start(fake([]).call_timeout(Duration::from_secs(1))).await;
     let error = call(&upstream, "wait", json!({"gate": "never"})).await.expect_err("no answer");
-    assert_eq!(error, DispatchError::TimedOut { seconds: 1 });
+    assert_eq!(error, DispatchError::TimedOut { limit: Duration::from_secs(1) });
     assert_eq!(text(&upstream, "cancelled", json!({})).await, "cancelled");
 }
 

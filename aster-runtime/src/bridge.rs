@@ -30,6 +30,9 @@ const DESCRIPTION: usize = 16_000;
 const KEYS: [&str; 9] =
     ["action", "query", "server", "limit", "offset", "explain", "name", "names", "arguments"];
 
+/// Those of an execute.
+const EXECUTE_KEYS: [&str; 3] = ["action", "name", "arguments"];
+
 /// What a model asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
@@ -65,6 +68,8 @@ pub struct ExecuteRequest {
     pub arguments: Option<Value>,
     /// What stood beside `name` and is no key of the bridge.
     pub beside: JsonObject,
+    /// The keys that stood there and are the bridge's own, though not of an execute.
+    pub strays: Vec<&'static str>,
 }
 
 /// Why the bridge refuses a request. The text is for the model: it says what to do next.
@@ -170,6 +175,12 @@ pub fn parse(arguments: &Value) -> Result<Request, BridgeError> {
     }
 }
 
+/// Whether a request that cannot be read was to call a tool.
+pub(crate) fn is_execute(arguments: &Value) -> bool {
+    let action = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
+    action.trim().eq_ignore_ascii_case("execute")
+}
+
 fn search_request(fields: &JsonObject) -> Result<SearchRequest, BridgeError> {
     let query = string(fields, "query")?.unwrap_or_default();
     if query.len() > MAX_QUERY_BYTES {
@@ -228,6 +239,10 @@ fn execute_request(fields: &JsonObject) -> Result<ExecuteRequest, BridgeError> {
         name: name.trim().to_owned(),
         arguments: fields.get("arguments").filter(|arguments| !arguments.is_null()).cloned(),
         beside: beside.map(|(key, value)| (key.clone(), value.clone())).collect(),
+        strays: KEYS
+            .into_iter()
+            .filter(|key| !EXECUTE_KEYS.contains(key) && fields.contains_key(*key))
+            .collect(),
     })
 }
 
@@ -290,8 +305,9 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 ///
 /// A `null` for an argument that may be left out, and may not be `null`, is left out: models write it for "nothing".
 ///
-/// Arguments beside `name` are taken only where the tool has no argument that is also a key of the bridge: `query`
-/// could be either's.
+/// Arguments beside `name` are taken where there are none in `arguments`, and only where the tool has no argument that is
+/// also a key of the bridge: `query` could be either's. What cannot be told is refused, never dropped: a call without
+/// the argument that narrows it may do far more.
 ///
 /// # Errors
 ///
@@ -306,25 +322,45 @@ pub fn arguments(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, Br
 }
 
 fn written(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
-    match &request.arguments {
-        Some(Value::Object(arguments)) => Ok(arguments.clone()),
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(Map::new()),
+    let arguments = match &request.arguments {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(Value::String(text)) if text.trim().is_empty() => Map::new(),
         Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| {
             BridgeError::field("arguments", "is a string that is not the JSON of an object; pass an object")
-        }),
-        Some(other) => Err(BridgeError::field("arguments", format!("is {}; pass an object", kind(other)))),
-        None if request.beside.is_empty() => Ok(Map::new()),
-        None => match properties(tool.input_schema()).find(|(name, _)| KEYS.contains(name)) {
+        })?,
+        Some(other) => {
+            return Err(BridgeError::field("arguments", format!("is {}; pass an object", kind(other))));
+        }
+    };
+    let is_property = |key: &str| properties(tool.input_schema()).any(|(name, _)| name == key);
+    let scattered = |key: &str| {
+        let problem = format!(
+            "does not hold `{key}`, which stands beside `name` where it could be the bridge's own; pass it as \
+             {{\"action\": \"execute\", \"name\": \"{}\", \"arguments\": {{\"{key}\": …}}}}",
+            tool.id()
+        );
+        BridgeError::field("arguments", problem)
+    };
+    if let Some(key) = request.strays.iter().find(|key| is_property(key) && !arguments.contains_key(**key)) {
+        return Err(scattered(key));
+    }
+    if request.beside.is_empty() {
+        return Ok(arguments);
+    }
+    if arguments.is_empty() {
+        return match KEYS.into_iter().find(|key| is_property(key)) {
             None => Ok(request.beside.clone()),
-            Some((key, _)) => Err(BridgeError::field(
-                "arguments",
-                format!(
-                    "is missing: the tool's arguments stand beside `name`, where `{key}` could also be the bridge's \
-                     own; pass them as {{\"action\": \"execute\", \"name\": \"{}\", \"arguments\": {{…}}}}",
-                    tool.id()
-                ),
-            )),
-        },
+            Some(_) => {
+                let first = request.beside.keys().next().map_or("…", String::as_str);
+                Err(scattered(&text::one_line(first, 64)))
+            }
+        };
+    }
+    match request.beside.keys().find(|key| is_property(key) && !arguments.contains_key(*key)) {
+        Some(key) => Err(scattered(&text::one_line(key, 64))),
+        // What is neither the bridge's nor the tool's means nothing.
+        None => Ok(arguments),
     }
 }
 

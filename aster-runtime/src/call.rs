@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::catalogue::Tool;
+use crate::catalogue::{InvalidArguments, Tool};
 use crate::session::Session;
 use crate::tool::{JsonObject, ToolResult};
 
@@ -42,6 +42,8 @@ pub enum Check {
     Egress,
     /// A human, or the lack of one.
     Approval,
+    /// The tool is no longer what was looked at.
+    Changed,
     /// The record of the call could not be written.
     Audit,
 }
@@ -52,15 +54,32 @@ pub enum Check {
 pub struct Denied {
     /// Which check.
     pub check: Check,
-    /// Why, for the model.
+    /// Why, for the model and the audit.
     pub message: String,
+    /// What the next try needs, for the model alone: it may be long.
+    pub hint: Option<String>,
+}
+
+impl From<InvalidArguments> for Denied {
+    fn from(error: InvalidArguments) -> Self {
+        Self { check: Check::Arguments, message: error.problem(), hint: Some(error.hint()) }
+    }
 }
 
 impl Denied {
     /// A refusal by this check.
     #[must_use]
     pub fn new(check: Check, message: impl Into<String>) -> Self {
-        Self { check, message: message.into() }
+        Self { check, message: message.into(), hint: None }
+    }
+
+    /// What the caller is told.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}\n{hint}", self.message),
+            None => self.message.clone(),
+        }
     }
 }
 

@@ -103,10 +103,10 @@ pub enum DispatchError {
         message: String,
     },
     /// The deadline passed.
-    #[error("the call took longer than its limit of {seconds} s and was cancelled")]
+    #[error("the call took longer than its limit of {limit:?} and was cancelled")]
     TimedOut {
         /// The limit.
-        seconds: u64,
+        limit: Duration,
     },
     /// The caller gave up.
     #[error("the call was cancelled")]
@@ -156,18 +156,19 @@ async fn native(
     mut invocation: Invocation,
     limit: Duration,
 ) -> Result<ToolResult, DispatchError> {
-    invocation.context = invocation.context.with_deadline(Instant::now() + limit);
-    let cancellation = invocation.context.cancellation().clone();
+    if let Some(deadline) = Instant::now().checked_add(limit) {
+        invocation.context = invocation.context.with_deadline(deadline);
+    }
+    // A plain `fn` learns by its token that nobody waits any more, whichever way that comes about.
+    let abandoned = invocation.context.cancellation().clone().drop_guard();
     // Aborted where the caller gives up. A plain `fn` cannot be aborted: its thread is left to finish alone.
     let task = AbortOnDropHandle::new(tokio::spawn((spec.call)(invocation)));
-    match tokio::time::timeout(limit, task).await {
-        Ok(Ok(Ok(result))) => Ok(result),
-        Ok(Ok(Err(error))) => Ok(error.into()),
-        Ok(Err(join)) if join.is_panic() => Err(DispatchError::Panicked),
-        Ok(Err(_)) => Err(DispatchError::Cancelled),
-        Err(_) => {
-            cancellation.cancel();
-            Err(DispatchError::TimedOut { seconds: limit.as_secs() })
-        }
+    let ended = tokio::time::timeout(limit, task).await.map_err(|_| DispatchError::TimedOut { limit })?;
+    abandoned.disarm();
+    match ended {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(error)) => Ok(error.into()),
+        Err(join) if join.is_panic() => Err(DispatchError::Panicked),
+        Err(_) => Err(DispatchError::Cancelled),
     }
 }

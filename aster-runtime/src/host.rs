@@ -18,19 +18,21 @@ use crate::audit::{AuditSink, Traced, Trail};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    Catalogue, CatalogueError, Health, NativeCatalogue, Part, external_part, native_parts,
+    Catalogue, CatalogueError, Health, Listing, NativeCatalogue, Part, external_part, native_parts,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::Hook;
 use crate::gate::secrets::Redactor;
-use crate::gate::{self, Gate};
+use crate::gate::{self, Admitted, Gate};
+use crate::id::{self, NameError};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Ranker, default_ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
+use crate::text;
 use crate::tool::{ClientLink, JsonObject, ServerEnv, ServerState, ToolContext, ToolResult};
 
 /// How long a native call may take unless its tool or the host says otherwise.
@@ -49,6 +51,14 @@ pub enum HostError {
     /// Two servers have one name.
     #[error("two servers are called `{0}`; rename one of them")]
     DuplicateServer(String),
+    /// The name of an external server breaks the grammar.
+    #[error("an external server cannot be called `{name}`: {error}")]
+    ServerName {
+        /// The name, made safe to show.
+        name: String,
+        /// What is wrong with it.
+        error: NameError,
+    },
     /// A server was handed in that is not in the catalogue.
     #[error("`{0}` was handed in with its state, but another server of that name is in the catalogue")]
     OtherServer(String),
@@ -191,10 +201,14 @@ impl HostBuilder {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
         let env = ServerEnv { egress: self.gate.egress.clone() };
-        let natives = start_natives(&self.entries, self.states, &env, &mut parts).await;
+        let redactor = Redactor::new(self.secrets);
+        let natives = start_natives(&self.entries, self.states, &env, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
+            if let Err(error) = id::check_server_name(&name) {
+                return Err(HostError::ServerName { name: text::one_line(&name, 64), error });
+            }
             let listing = upstream.listing().borrow().clone();
             let part = external_part(&name, &upstream.settings(), &listing);
             if parts.insert(name.clone(), Arc::new(part)).is_some() {
@@ -211,7 +225,7 @@ impl HostBuilder {
             config: self.config,
             gate: self.gate,
             audit: self.audit,
-            redactor: Redactor::new(self.secrets),
+            redactor,
             watchers: Mutex::default(),
         });
         shared.watch_upstreams();
@@ -230,6 +244,7 @@ async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
     env: &ServerEnv,
+    redactor: &Redactor,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
     let starts = entries.iter().map(|entry| {
@@ -258,7 +273,7 @@ async fn start_natives(
                     let part = Arc::make_mut(part);
                     part.tools.clear();
                     part.server.tools = 0;
-                    part.server.health = Health::Down(reason);
+                    part.server.health = Health::Down(redactor.redact(&reason).into_owned());
                 }
             }
         }
@@ -304,9 +319,14 @@ async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>) {
         let name = upstream.name().to_owned();
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
         let part = tokio::task::spawn_blocking(move || external_part(&name, &settings, &current)).await;
-        match (part, host.upgrade()) {
-            (Ok(part), Some(host)) => host.replace(part),
-            _ => return,
+        let part = part.unwrap_or_else(|error| {
+            tracing::error!(server = upstream.name(), %error, "a list of tools cannot be read");
+            let down = Listing::without_tools(Health::Down("its list of tools cannot be read".to_owned()));
+            external_part(upstream.name(), &upstream.settings(), &down)
+        });
+        match host.upgrade() {
+            Some(host) => host.replace(part),
+            None => return,
         }
     }
 }
@@ -461,7 +481,7 @@ impl From<BridgeError> for Ended {
         let check = match error {
             BridgeError::UnknownTool { .. } => Check::Scope,
             BridgeError::NotDescribed(_) => Check::Describe,
-            BridgeError::InvalidArguments(_) => Check::Arguments,
+            BridgeError::InvalidArguments(error) => return Self::Denied(error.into()),
             _ => Check::Request,
         };
         Self::Denied(Denied::new(check, error.to_string()))
@@ -506,17 +526,19 @@ impl HostSession {
 
     /// The same, with a way back to the client and a way to cancel.
     pub async fn call_with(&self, arguments: &Value, options: CallOptions) -> ToolResult {
-        let sight = self.sight();
         let answer = match bridge::parse(arguments) {
             Ok(Request::Execute(request)) => return self.run(request, options).await.result,
             Ok(Request::Search(request)) => {
+                let sight = self.sight();
                 Ok(bridge::search(&sight.view, sight.ranker(), &request, &self.shared.config))
             }
             Ok(Request::Describe(names)) => {
+                let sight = self.sight();
                 bridge::describe_all(&sight.view, sight.ranker(), &names, |tool| {
-                    self.session.mark_described(tool.id());
+                    self.session.mark_described(tool.id(), tool.digest());
                 })
             }
+            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error),
             Err(error) => Err(error),
         };
         match answer {
@@ -539,19 +561,15 @@ impl HostSession {
     async fn run(&self, request: ExecuteRequest, options: CallOptions) -> Completed {
         let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let shared = &*self.shared;
-        let mut trail = Trail::start(
-            Arc::clone(&shared.audit),
-            shared.redactor.clone(),
-            &self.session,
-            &call_id,
-            &request.name,
-        );
+        let mut trail = self.trail(&call_id, &request.name);
         let cancellation = options.cancellation.clone();
         let way = async {
             let sight = self.sight();
             let tool = bridge::resolve(&sight.view, sight.ranker(), &request.name)?;
             trail.resolved(tool);
-            if self.session.profile().require_describe && !self.session.has_described(tool.id()) {
+            if self.session.profile().require_describe
+                && !self.session.has_described(tool.id(), &tool.digest())
+            {
                 return Err(BridgeError::NotDescribed(tool.id().clone()).into());
             }
             let arguments = bridge::arguments(tool, &request)?;
@@ -563,6 +581,7 @@ impl HostSession {
                 arguments,
             };
             let admitted = gate::admit(&shared.gate, &self.scope, proposed).await?;
+            self.check_unchanged(&admitted)?;
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
@@ -574,13 +593,19 @@ impl HostSession {
             () = cancellation.cancelled() => Err(Ended::Broken(DispatchError::Cancelled)),
             ended = way => ended,
         };
+        self.end(trail, ended)
+    }
+
+    /// Writes the outcome and words the answer.
+    fn end(&self, trail: Trail, ended: Result<ToolResult, Ended>) -> Completed {
+        let redactor = &self.shared.redactor;
         match ended {
             Ok(result) => {
                 let outcome = if result.is_error() { Outcome::ToolError } else { Outcome::Ok };
                 trail.complete(outcome, None, None, result)
             }
             Err(Ended::Denied(denied)) => {
-                let told = refusal(denied.message.clone());
+                let told = refusal(redactor.redact(&denied.told()).into_owned());
                 trail.complete(Outcome::Denied, Some(&denied), Some(denied.message.clone()), told)
             }
             Err(Ended::Broken(error)) => {
@@ -590,10 +615,38 @@ impl HostSession {
                     DispatchError::Panicked => Outcome::Panicked,
                     _ => Outcome::Failed,
                 };
-                let message = shared.redactor.redact(&error.to_string()).into_owned();
+                let message = redactor.redact(&error.to_string()).into_owned();
                 trail.complete(outcome, None, Some(message.clone()), refusal(message))
             }
         }
+    }
+
+    /// A human may take minutes, and a hook its time: what they looked at must still be what would be called.
+    fn check_unchanged(&self, admitted: &Admitted) -> Result<(), Denied> {
+        let tool = &admitted.call().tool;
+        let same = self.sight().view.get(tool.id()).is_some_and(|now| {
+            Arc::ptr_eq(now, tool) || (now.tier() == tool.tier() && now.definition() == tool.definition())
+        });
+        if same {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` changed while the call was decided; nothing was called. Describe it again",
+            tool.id()
+        );
+        Err(Denied::new(Check::Changed, message))
+    }
+
+    /// An execute that cannot be read is a refused call like any other.
+    fn refuse(&self, arguments: &Value, error: BridgeError) -> ToolResult {
+        let requested = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
+        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        self.end(trail, Err(error.into())).result
+    }
+
+    fn trail(&self, call_id: &str, requested: &str) -> Trail {
+        let shared = &*self.shared;
+        Trail::start(Arc::clone(&shared.audit), shared.redactor.clone(), &self.session, call_id, requested)
     }
 
     /// What the session sees of the catalogue as it is now.

@@ -91,10 +91,13 @@ fn compile<S: AsRef<str>>(
             }
             Ok(parsed) => {
                 set.add(parsed);
-                // A glob without a `/` (`*`, `{a,b}*`) spans server and tool.
-                let (server, tool) = glob.split_once('/').unwrap_or((glob, "*"));
-                if keep(tool) {
-                    servers.extend(GlobBuilder::new(server).build().ok().map(|glob| glob.compile_matcher()));
+                for glob in alternatives(glob) {
+                    // A glob without a `/` (`*`, `a*`) spans server and tool.
+                    let (server, tool) = glob.split_once('/').unwrap_or((&glob, "*"));
+                    if keep(tool) {
+                        servers
+                            .extend(GlobBuilder::new(server).build().ok().map(|glob| glob.compile_matcher()));
+                    }
                 }
             }
         }
@@ -106,6 +109,31 @@ fn compile<S: AsRef<str>>(
             (GlobSet::empty(), servers)
         }
     }
+}
+
+/// A glob without its first braces: one for each alternative, and so on for the braces that follow.
+fn alternatives(glob: &str) -> Vec<String> {
+    let Some((before, rest)) = glob.split_once('{') else { return vec![glob.to_owned()] };
+    let (mut depth, mut starts) = (1_usize, vec![0_usize]);
+    for (at, c) in rest.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 1 => {
+                starts.push(at + 1);
+                let after = &rest[at + 1..];
+                return starts
+                    .windows(2)
+                    .flat_map(|window| {
+                        alternatives(&format!("{before}{}{after}", &rest[window[0]..window[1] - 1]))
+                    })
+                    .collect();
+            }
+            '}' => depth -= 1,
+            ',' if depth == 1 => starts.push(at + 1),
+            _ => {}
+        }
+    }
+    vec![glob.to_owned()]
 }
 
 /// The rules of one session: groups, and filters that a tool must all pass.
@@ -146,15 +174,20 @@ impl Scope {
         let servers = catalogue
             .servers()
             .iter()
-            .map(|server| Server { tools: tools_of(&tools, &server.name).len(), ..server.clone() })
-            .filter(|server| server.tools > 0 || self.shows_absent(server))
+            .filter_map(|server| {
+                let visible = tools_of(&tools, &server.name).len();
+                (visible > 0 || self.shows_absent(server))
+                    .then(|| Server { tools: visible, ..server.clone() })
+            })
             .collect();
         View { tools, servers }
     }
 
-    /// A server without visible tools is worth a word only where it is not ready and its tools might be seen.
+    /// A server without visible tools is worth a word only where it is not ready, so that its tools are not known, and
+    /// they might be seen. One that is down and whose last tools are all hidden is hidden with them.
     fn shows_absent(&self, server: &Server) -> bool {
         server.health != Health::Ready
+            && server.tools == 0
             && self.shows_group(&server.group)
             && self.filters.iter().all(|filter| filter.may_show(&server.name))
     }
@@ -290,5 +323,7 @@ mod tests {
         assert_eq!(names(Profile::new("a").deny(["mail/send"])), ["files", "mail", "web"]);
         assert_eq!(names(Profile::new("a").allow(["web/*"])), ["web"]);
         assert_eq!(names(Profile::new("a").allow(["ma*/send"])), ["mail"]);
+        assert_eq!(names(Profile::new("a").deny(["{mail/*,web/*}"])), ["files"]);
+        assert_eq!(names(Profile::new("a").deny(["{mail,we{b,c}}/*"])), ["files"]);
     }
 }

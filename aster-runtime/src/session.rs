@@ -91,7 +91,7 @@ pub struct Session {
     id: String,
     profile: Profile,
     client: OnceLock<String>,
-    described: Mutex<HashSet<ToolId>>,
+    described: Mutex<HashSet<(ToolId, String)>>,
 }
 
 impl Session {
@@ -137,18 +137,18 @@ impl Session {
         &self.profile
     }
 
-    /// Remembers that the session has been shown the schema of this tool.
-    pub fn mark_described(&self, id: &ToolId) {
-        self.described().insert(id.clone());
+    /// Remembers that the session has been shown the definition of this digest.
+    pub fn mark_described(&self, id: &ToolId, digest: String) {
+        self.described().insert((id.clone(), digest));
     }
 
-    /// Whether the session has been shown the schema of this tool.
+    /// Whether the session has been shown the definition of this digest: a tool that changed is one it has not seen.
     #[must_use]
-    pub fn has_described(&self, id: &ToolId) -> bool {
-        self.described().contains(id)
+    pub fn has_described(&self, id: &ToolId, digest: &str) -> bool {
+        self.described().contains(&(id.clone(), digest.to_owned()))
     }
 
-    fn described(&self) -> MutexGuard<'_, HashSet<ToolId>> {
+    fn described(&self) -> MutexGuard<'_, HashSet<(ToolId, String)>> {
         self.described.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

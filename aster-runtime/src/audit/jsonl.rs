@@ -29,8 +29,11 @@ impl JsonLines {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = Mutex::new(options.open(&path)?);
-        Ok(Self { path, file })
+        let file = options.open(&path)?;
+        // One that was there before may have been open to others.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(Self { path, file: Mutex::new(file) })
     }
 
     /// The file.

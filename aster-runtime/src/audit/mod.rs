@@ -150,7 +150,7 @@ impl Trail {
             agent: session.agent().to_owned(),
             project: owned(session.project()),
             client: owned(session.client()),
-            requested: redactor.redact(&text::one_line(requested, NAME)).into_owned(),
+            requested: text::one_line(&redactor.redact(requested), NAME),
             tool: None,
             tier: None,
             group: None,
@@ -244,8 +244,12 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         if !self.complete {
-            self.record.error = Some("the caller dropped the call".to_owned());
-            self.write_outcome(Outcome::Cancelled, self.started.elapsed());
+            let (outcome, error) = match std::thread::panicking() {
+                true => (Outcome::Panicked, "the host panicked"),
+                false => (Outcome::Cancelled, "the caller dropped the call"),
+            };
+            self.record.error = Some(error.to_owned());
+            self.write_outcome(outcome, self.started.elapsed());
         }
     }
 }

@@ -76,7 +76,7 @@ fn check_scope(scope: &Scope, call: &Proposed) -> Result<(), Denied> {
 }
 
 fn check_arguments(call: &Proposed) -> Result<(), Denied> {
-    call.tool.check(&call.arguments).map_err(|error| Denied::new(Check::Arguments, error.to_string()))
+    Ok(call.tool.check(&call.arguments)?)
 }
 
 /// The arguments that a native tool declares as URLs.

@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::Gate;
 use crate::call::Proposed;
+use crate::catalogue::Origin;
 use crate::id::ToolId;
 use crate::spec::Tier;
 use crate::text;
@@ -79,21 +82,7 @@ pub trait Approver: Send + Sync {
 pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Approval {
     let id = call.tool.id();
     let Some(approver) = &gate.approver else {
-        return Approval::Denied {
-            reason: format!(
-                "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user \
-                 can call it from a terminal with `aster mcp call {id}`{}",
-                match call.tool.origin() {
-                    crate::catalogue::Origin::Native(_) => String::new(),
-                    crate::catalogue::Origin::External => format!(
-                        ", or lower its tier in aster.yaml: `mcp.servers.{}.tiers: {{\"{}\": elevated}}` with \
-                         `annotations: ignore`",
-                        id.server(),
-                        id.tool()
-                    ),
-                }
-            ),
-        };
+        return Approval::Denied { reason: nobody_to_ask(call, why) };
     };
     let request = ApprovalRequest {
         call_id: Arc::clone(&call.call_id),
@@ -104,15 +93,37 @@ pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Appr
         arguments: Value::Object(call.arguments.clone()),
         why,
     };
-    match tokio::time::timeout(gate.approval_timeout, approver.ask(&request)).await {
-        Ok(approval) => approval,
+    let ask = AssertUnwindSafe(async { approver.ask(&request).await }).catch_unwind();
+    match tokio::time::timeout(gate.approval_timeout, ask).await {
+        Ok(Ok(approval)) => approval,
+        Ok(Err(_)) => Approval::Denied { reason: "nobody could be asked; nothing was called".to_owned() },
         Err(_) => Approval::Denied {
             reason: format!(
-                "nobody approved the call of `{id}` within {} s; nothing was called",
-                gate.approval_timeout.as_secs()
+                "nobody approved the call of `{id}` within {:?}; nothing was called",
+                gate.approval_timeout
             ),
         },
     }
+}
+
+/// What to do where nobody can be asked. The name of a stranger's tool becomes part of a command or of a setting only
+/// where it is plain: somebody may copy it into a shell.
+fn nobody_to_ask(call: &Proposed, why: &str) -> String {
+    let id = call.tool.id();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
+    let named = if id.as_str().chars().all(plain) { format!(" {id}") } else { String::new() };
+    let mut reason = format!(
+        "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user can call \
+         it from a terminal with `aster mcp call{named}`"
+    );
+    if matches!(call.tool.origin(), Origin::External) && !named.is_empty() {
+        reason.push_str(&format!(
+            ", or lower its tier in aster.yaml: `mcp.servers.{}.tiers: {{\"{}\": elevated}}` with `annotations: ignore`",
+            id.server(),
+            id.tool()
+        ));
+    }
+    reason
 }
 
 /// Asks on the terminal the process was started from: shows the call and reads `y` or `n`.

@@ -9,7 +9,7 @@ use std::fmt;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 /// What stands where a secret stood.
@@ -21,7 +21,15 @@ pub const MIN_SECRET: usize = 8;
 /// Replaces known secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    automaton: Option<AhoCorasick>,
+    matcher: Option<Matcher>,
+}
+
+/// How the forms are found. There is no limit on how many secrets there are, and one on how large an automaton may be:
+/// past it they are looked for one by one.
+#[derive(Clone)]
+enum Matcher {
+    Automaton(AhoCorasick),
+    OneByOne(Vec<String>),
 }
 
 impl fmt::Debug for Redactor {
@@ -51,22 +59,33 @@ impl Redactor {
         if patterns.is_empty() {
             return Self::default();
         }
-        // The automaton fails to build only past its limits on size, where the longest patterns go first.
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok();
-        Self { automaton }
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
+        let matcher = automaton.map(Matcher::Automaton).unwrap_or_else(|_| {
+            patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
+            Matcher::OneByOne(patterns)
+        });
+        Self { matcher: Some(matcher) }
     }
 
     /// The text with every secret replaced.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.automaton {
-            Some(automaton) if automaton.is_match(text) => {
+        match &self.matcher {
+            Some(Matcher::Automaton(automaton)) if automaton.is_match(text) => {
                 let mut out = String::with_capacity(text.len());
                 automaton.replace_all_with(text, &mut out, |_, _, out| {
                     out.push_str(REDACTED);
                     true
                 });
                 out.into()
+            }
+            Some(Matcher::OneByOne(patterns)) => {
+                patterns.iter().fold(Cow::Borrowed(text), |text, pattern| {
+                    match text.contains(pattern.as_str()) {
+                        true => Cow::Owned(text.replace(pattern.as_str(), REDACTED)),
+                        false => text,
+                    }
+                })
             }
             _ => text.into(),
         }
@@ -75,7 +94,7 @@ impl Redactor {
     /// The value with every secret in its strings and keys replaced.
     #[must_use]
     pub fn redact_value(&self, value: &Value) -> Value {
-        if self.automaton.is_none() {
+        if self.matcher.is_none() {
             return value.clone();
         }
         match value {
@@ -92,21 +111,46 @@ impl Redactor {
     }
 }
 
+/// What JavaScript's `encodeURIComponent` leaves as it is.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
 /// The forms in which a value may turn up.
 fn forms(value: &str) -> Vec<String> {
     let json = Value::from(value).to_string();
-    let percent = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
-    vec![
+    let hex = |upper: bool| -> String {
+        value.bytes().map(|byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") }).collect()
+    };
+    let mut forms = vec![
         value.to_owned(),
         json.trim_matches('"').to_owned(),
-        percent.to_lowercase(),
-        percent,
         url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
         STANDARD.encode(value),
         STANDARD_NO_PAD.encode(value),
         URL_SAFE.encode(value),
         URL_SAFE_NO_PAD.encode(value),
-    ]
+        hex(false),
+        hex(true),
+    ];
+    for set in [NON_ALPHANUMERIC, COMPONENT] {
+        let encoded = utf8_percent_encode(value, set);
+        forms.push(encoded.to_string());
+        // The same with the digits of the escapes, and nothing else, in lower case.
+        forms.push(
+            encoded
+                .map(|part| if part.starts_with('%') { part.to_lowercase() } else { part.to_owned() })
+                .collect(),
+        );
+    }
+    forms
 }
 
 #[cfg(test)]
@@ -121,6 +165,12 @@ mod tests {
     }
 
     #[test]
+    fn one_by_one_finds_the_same() {
+        let redactor = Redactor { matcher: Some(Matcher::OneByOne(vec!["hunter2hunter2".to_owned()])) };
+        assert_eq!(redactor.redact("a hunter2hunter2 b"), "a [redacted] b");
+    }
+
+    #[test]
     fn every_form_and_every_place() {
         let secret = "s3cr\"et va/lue";
         let redactor = Redactor::new([secret]);
@@ -129,8 +179,20 @@ mod tests {
             redactor.redact_value(&value),
             json!({"a": [REDACTED, {"b": REDACTED}], REDACTED: "c", "n": 1})
         );
-        for form in [&value.to_string()[..], "x=s3cr%22et%20va%2Flue", "x=s3cr%22et+va%2Flue"] {
+        for form in
+            [&value.to_string()[..], "x=s3cr%22et%20va%2Flue", "x=s3cr%22et+va%2Flue", "s3cr%22et%20va%2flue"]
+        {
             assert!(!redactor.redact(form).contains("s3cr"), "{form}");
+        }
+        let redactor = Redactor::new(["AbC/dEf-Ghi"]);
+        for form in [
+            "AbC%2FdEf-Ghi",
+            "AbC%2fdEf-Ghi",
+            "AbC%2FdEf%2DGhi",
+            "4162432f6445662d476869",
+            "4162432F6445662D476869",
+        ] {
+            assert_eq!(redactor.redact(form), REDACTED, "{form}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! The way back to the client of one call: progress and log, in order, and none of it after the answer.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::tool::{ClientLink, LogLevel};
 
@@ -57,24 +57,30 @@ impl ClientLink for Link {
 
 impl Messages {
     /// Runs a call and forwards what it reports; what is still waiting when it ends goes out before the answer.
+    ///
+    /// The two do not wait for each other: a client that does not read holds up its own messages, and neither the
+    /// call's deadline nor its record.
     pub(super) async fn forward_during<F: Future>(
         mut self,
         context: &RequestContext<RoleServer>,
         call: F,
     ) -> F::Output {
-        let mut call = pin!(call);
-        loop {
-            tokio::select! {
-                biased;
-                Some(message) = self.receiver.recv() => send(context, message).await,
-                output = &mut call => {
-                    while let Ok(message) = self.receiver.try_recv() {
-                        send(context, message).await;
-                    }
-                    return output;
+        let over = CancellationToken::new();
+        let call = async {
+            let output = call.await;
+            over.cancel();
+            output
+        };
+        let forward = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(message) = self.receiver.recv() => send(context, message).await,
+                    () = over.cancelled() => return,
                 }
             }
-        }
+        };
+        tokio::join!(call, forward).0
     }
 }
 

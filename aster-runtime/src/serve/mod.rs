@@ -28,8 +28,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
 pub use self::stdio::{ServeError, stdio};
+use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession};
+use crate::id::BRIDGE_NAME;
 use crate::inject;
+use crate::text;
 use crate::tool::{JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
@@ -41,7 +44,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(1);
 pub enum Shape {
     /// One tool, `aster_mcp`.
     Bridge,
-    /// The tools of one server, under their own names.
+    /// The tools of one native server, under their own names.
     Server(String),
 }
 
@@ -206,14 +209,10 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         self.introduce(&context);
         let arguments = request.arguments.unwrap_or_default();
-        if !self.offer().tools.iter().any(|tool| tool.name == request.name) {
-            let message = format!("no tool `{}` is known", crate::text::one_line(&request.name, 128));
-            return Err(ErrorData::invalid_params(message, None));
-        }
         let (link, messages) = Link::new(self.level(&context));
         let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
         let call = self.dispatch(&request.name, arguments, options);
-        let result = messages.forward_during(&context, call).await;
+        let result = messages.forward_during(&context, call).await?;
         Ok(typed_result(result).into())
     }
 
@@ -248,12 +247,26 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    async fn dispatch(&self, name: &str, arguments: JsonObject, options: CallOptions) -> ToolResult {
+    async fn dispatch(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        options: CallOptions,
+    ) -> Result<ToolResult, ErrorData> {
         let session = &self.inner.session;
+        // An unknown tool is a protocol error, by the specification; it is recorded all the same.
+        let unknown = || {
+            let message = format!("no tool `{}` is known", text::one_line(name, 128));
+            ErrorData::invalid_params(message, None)
+        };
         match &self.inner.shape {
-            Shape::Bridge => session.call_with(&Value::Object(arguments), options).await,
+            Shape::Bridge if name == BRIDGE_NAME => {
+                Ok(session.call_with(&Value::Object(arguments), options).await)
+            }
+            Shape::Bridge => Err(unknown()),
             Shape::Server(server) => {
-                session.execute(&format!("{server}/{name}"), arguments, options).await.result
+                let completed = session.execute(&format!("{server}/{name}"), arguments, options).await;
+                if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
             }
         }
     }

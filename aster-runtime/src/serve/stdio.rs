@@ -22,8 +22,8 @@ pub enum ServeError {
     /// A glob of the profile cannot be used.
     #[error(transparent)]
     Filter(#[from] FilterError),
-    /// There is no such server in the session's scope.
-    #[error("no server `{0}` is known; `aster mcp list` shows them all")]
+    /// There is no such native server in the session's scope.
+    #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
     UnknownServer(String),
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
@@ -60,7 +60,7 @@ async fn serve(
 ) -> Result<(), ServeError> {
     let session = host.session(profile)?;
     if let Shape::Server(name) = &shape
-        && !session.view().servers().iter().any(|server| server.name == *name)
+        && !session.view().servers().iter().any(|server| server.native && server.name == *name)
     {
         return Err(ServeError::UnknownServer(name.clone()));
     }

@@ -345,7 +345,7 @@ fn complete(result: Value) -> Result<ToolResult, Option<DispatchError>> {
 }
 
 fn timed_out(limit: Duration) -> DispatchError {
-    DispatchError::TimedOut { seconds: limit.as_secs() }
+    DispatchError::TimedOut { limit }
 }
 
 fn handshake_failure(error: ClientInitializeError, diagnostics: &Diagnostics) -> Failure {
@@ -506,7 +506,10 @@ mod tests {
         let (connection, mut server) = connected().await;
         let calling = call(&connection, None);
         let request = server.expect("tools/call").await;
-        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 2 })));
+        assert_eq!(
+            calling.await.unwrap(),
+            Err(Some(DispatchError::TimedOut { limit: Duration::from_secs(2) }))
+        );
         let cancelled = server.expect("notifications/cancelled").await;
         assert_eq!(cancelled["params"]["requestId"], request["id"]);
 
@@ -520,7 +523,10 @@ mod tests {
                 .send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
                 .await;
         }
-        assert_eq!(calling.await.unwrap(), Err(Some(DispatchError::TimedOut { seconds: 600 })));
+        assert_eq!(
+            calling.await.unwrap(),
+            Err(Some(DispatchError::TimedOut { limit: Duration::from_secs(600) }))
+        );
         assert!(began.elapsed() < Duration::from_secs(602));
     }
 
