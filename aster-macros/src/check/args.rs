@@ -1,14 +1,14 @@
 //! A tool's parameters: which one is the context, and what the others are called on the wire.
 
-use quote::ToTokens;
-use syn::visit::{self, Visit};
-use syn::{Ident, Lifetime, Pat, Type, TypeReference};
+use quote::{ToTokens, quote};
+use syn::visit::Visit;
+use syn::{Expr, ExprCall, ExprLit, ExprUnary, Ident, Lifetime, Lit, Pat, Type, TypeReference, UnOp};
 
 use super::name;
 use super::signature::impl_trait;
 use crate::diag::{Errors, codes};
 use crate::model::Argument;
-use crate::parse::attr::ArgOptions;
+use crate::parse::attr::{ArgOptions, Range};
 use crate::parse::item::{Function, Parameter, bare};
 
 /// More than this, and a model fills them in badly.
@@ -96,6 +96,12 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
 
 fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argument, Wire<'a>)> {
     let options = ArgOptions::parse(&parameter.options, errors);
+    if let Some(range) = &options.range {
+        numbers(range, options.default.as_ref(), errors);
+    }
+    for condition in &parameter.conditions {
+        errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
+    }
     let is_owned = owned(&parameter.ty, errors);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone())),
@@ -117,6 +123,40 @@ fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argume
         };
         (argument, wire)
     })
+}
+
+/// Judges a range and a default that are written as numbers; what else they may be is known to rustc alone.
+fn numbers(range: &Range, default: Option<&Expr>, errors: &mut Errors) {
+    let bound = |bound: &Option<Expr>| bound.as_ref().and_then(number);
+    let (minimum, maximum) = (bound(&range.minimum), bound(&range.maximum));
+    if let (Some(minimum), Some(maximum)) = (minimum, maximum)
+        && minimum > maximum
+    {
+        let (from, to) = (&range.minimum, &range.maximum);
+        errors.push(quote!(#from..=#to), &codes::EMPTY_RANGE, "no number is in this range");
+        return;
+    }
+    let Some(default) = default else { return };
+    let Some(value) = number(default) else { return };
+    if minimum.is_some_and(|minimum| value < minimum) || maximum.is_some_and(|maximum| value > maximum) {
+        errors.push(default, &codes::DEFAULT_OUTSIDE, "the default is outside of the range");
+    }
+}
+
+/// The number that a literal, or `Some` of one, stands for.
+fn number(expression: &Expr) -> Option<f64> {
+    match expression {
+        Expr::Group(group) => number(&group.expr),
+        Expr::Paren(paren) => number(&paren.expr),
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => number(expr).map(|number| -number),
+        Expr::Call(ExprCall { func, args, .. }) if args.len() == 1 => match &**func {
+            Expr::Path(path) if path.path.is_ident("Some") => number(&args[0]),
+            _ => None,
+        },
+        Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_digits().parse().ok(),
+        Expr::Lit(ExprLit { lit: Lit::Float(literal), .. }) => literal.base10_digits().parse().ok(),
+        _ => None,
+    }
 }
 
 fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
@@ -189,9 +229,5 @@ impl Visit<'_> for Borrowed {
     fn visit_type_fn_ptr(&mut self, function: &syn::TypeFnPtr) {
         // Its references are its own; that it cannot be read from JSON is told by its bound.
         let _ = function;
-    }
-
-    fn visit_type(&mut self, ty: &Type) {
-        visit::visit_type(self, ty);
     }
 }

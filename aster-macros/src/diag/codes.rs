@@ -145,6 +145,21 @@ pub(crate) static TOO_MANY: Code = Code {
 pub(crate) static SAME_ARGUMENT: Code =
     Code { id: "A0208", title: "an argument's name on the wire is its own", help: "rename one" };
 
+pub(crate) static EMPTY_RANGE: Code =
+    Code { id: "A0210", title: "a range has numbers in it", help: "write the smaller bound first" };
+
+pub(crate) static DEFAULT_OUTSIDE: Code = Code {
+    id: "A0211",
+    title: "a default is one of the values that a caller may give",
+    help: "choose a default inside, or widen the range",
+};
+
+pub(crate) static CONDITIONAL: Code = Code {
+    id: "A0212",
+    title: "a tool's arguments are the same wherever it is compiled",
+    help: "put the `cfg` on the tool, or make the argument an `Option`",
+};
+
 pub(crate) static CHARACTER: Code =
     Code { id: "A0401", title: "names must suit every model provider", help: "use `[a-z0-9_-]`" };
 
@@ -176,6 +191,12 @@ pub(crate) static SAME_TOOL: Code = Code {
     id: "A0407",
     title: "a tool's name is its own on its server",
     help: "rename one, or set `name = \"…\"`",
+};
+
+pub(crate) static SAME_VARIANT: Code = Code {
+    id: "A0408",
+    title: "each tool of a server is a variant of its tool enum",
+    help: "rename one of the functions; `name = \"…\"` keeps the tool's name",
 };
 
 pub(crate) static NO_TOOLS: Code = Code {

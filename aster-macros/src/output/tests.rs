@@ -167,3 +167,23 @@ fn a_method_without_its_server_stays_alone() {
         assert!(tokens.to_string().ends_with(&method.to_string()), "{tokens}");
     }
 }
+
+#[test]
+fn numbers_are_compared_where_they_are_written() {
+    let judged = |option: TokenStream| {
+        let output = mcp_tool(
+            quote!(tier = Standard),
+            quote! {
+                /// Lists the pages.
+                fn list(#[arg(#option)] limit: u8) {}
+            },
+        );
+        headlines(&output).join("; ")
+    };
+    assert_eq!(judged(quote!(range(-1.5..=-2))), "no number is in this range");
+    assert_eq!(judged(quote!(range(1_000..=0x10))), "no number is in this range");
+    assert_eq!(judged(quote!(range(1..=1), default = 1)), "");
+    assert_eq!(judged(quote!(range(..=9), default = Some(10))), "the default is outside of the range");
+    assert_eq!(judged(quote!(range(0..), default = (-1))), "the default is outside of the range");
+    assert_eq!(judged(quote!(range(MAX..=1), default = DEFAULT)), "");
+}
