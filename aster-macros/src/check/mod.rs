@@ -2,7 +2,7 @@
 //! [`model`](crate::model).
 
 mod args;
-mod name;
+pub(crate) mod name;
 pub(crate) mod server;
 mod signature;
 
