@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::visit::{self, Visit};
+use syn::visit::Visit;
 use syn::{GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait};
 
 use super::Home;
@@ -124,10 +124,6 @@ pub(crate) fn impl_trait(ty: &Type) -> Option<TypeImplTrait> {
     impl Visit<'_> for Search {
         fn visit_type_impl_trait(&mut self, ty: &TypeImplTrait) {
             self.0.get_or_insert_with(|| ty.clone());
-        }
-
-        fn visit_type(&mut self, ty: &Type) {
-            visit::visit_type(self, ty);
         }
     }
     let mut search = Search(None);

@@ -16,23 +16,21 @@ pub(crate) fn free(tool: &Tool, krate: &CratePath) -> TokenStream {
         Some(server) => quote!(#server),
         None => quote!(#private::package_server!()),
     };
-    let Tool { ident, visibility, conditions, .. } = tool;
+    let Tool { ident, visibility, .. } = tool;
     let place = located(ident, ident);
     let spec = spec(tool, &server, &quote!(#ident), private);
     let about = format!("The tool that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw());
     quote_spanned! {Span::mixed_site()=>
-        #(#conditions)*
         #[doc = #about]
         #visibility enum #place {}
-        #(#conditions)*
         impl #place {
             #[doc = #about]
             #visibility const TOOL: &'static #private::ToolSpec = &#spec;
         }
-        #(#conditions)*
-        const _: () = #private::check_tool(#place::TOOL);
-        #(#conditions)*
-        #private::submit! { #private::Entry::Tool(#place::TOOL) }
+        const _: () = {
+            #private::check_tool(#place::TOOL);
+            #private::submit! { #private::Entry::Tool(#place::TOOL) }
+        };
     }
 }
 
