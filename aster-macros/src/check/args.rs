@@ -30,8 +30,13 @@ pub(crate) fn check(function: &Function, errors: &mut Errors) -> (bool, Option<V
     }
 
     // Every parameter is looked at, also after one that is wrong.
-    let judged: Vec<Option<(Argument, Wire<'_>)>> =
-        parameters.iter().map(|(_, parameter)| argument(parameter, errors)).collect();
+    let judged: Vec<Option<(Argument, Wire<'_>)>> = parameters
+        .iter()
+        .map(|(position, parameter)| {
+            let may_be_context = *position == 0 && contexts.is_empty();
+            argument(parameter, may_be_context, errors)
+        })
+        .collect();
     let named: Vec<&(Argument, Wire<'_>)> = judged.iter().flatten().collect();
     for (at, (second, wire)) in named.iter().enumerate() {
         if let Some((_, first)) = named[..at].iter().find(|(first, _)| first.name == second.name) {
@@ -94,7 +99,11 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
     }
 }
 
-fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argument, Wire<'a>)> {
+fn argument<'a>(
+    parameter: &'a Parameter,
+    may_be_context: bool,
+    errors: &mut Errors,
+) -> Option<(Argument, Wire<'a>)> {
     let options = ArgOptions::parse(&parameter.options, errors);
     if let Some(range) = &options.range {
         numbers(range, options.default.as_ref(), errors);
@@ -102,7 +111,7 @@ fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argume
     for condition in &parameter.conditions {
         errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
     }
-    let is_owned = owned(&parameter.ty, errors);
+    let is_owned = owned(&parameter.ty, may_be_context, errors);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone())),
         None => (identifier(&parameter.pattern, errors)?, Wire::Pattern(&parameter.pattern)),
@@ -185,7 +194,7 @@ fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
 }
 
 /// Reports what an argument's type borrows or leaves open.
-fn owned(ty: &Type, errors: &mut Errors) -> bool {
+fn owned(ty: &Type, may_be_context: bool, errors: &mut Errors) -> bool {
     if let Some(ty) = impl_trait(ty) {
         errors.push(&ty, &codes::GENERIC, "a tool cannot be generic");
         return false;
@@ -196,6 +205,10 @@ fn owned(ty: &Type, errors: &mut Errors) -> bool {
         let owned = match bare(&reference.elem) {
             Type::Path(path) if path.path.is_ident("str") => "use `String`".to_owned(),
             Type::Slice(slice) => format!("use `Vec<{}>`", slice.elem.to_token_stream()),
+            other @ Type::Path(_) if may_be_context => {
+                let ty = other.to_token_stream();
+                format!("use `{ty}`; if it is the context, write `&ToolContext` under its own name")
+            }
             other => format!("use `{}`", other.to_token_stream()),
         };
         errors.push_with_help(&reference, &codes::BORROWED, "an argument cannot be borrowed", owned);
