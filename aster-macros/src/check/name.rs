@@ -154,6 +154,15 @@ pub(crate) fn snake(camel: &str) -> String {
     snake
 }
 
+/// Whether a free function's type would hide one of the language's own.
+pub(crate) fn is_primitive(function: &Ident) -> bool {
+    const PRIMITIVES: [&str; 17] = [
+        "bool", "char", "str", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32",
+        "u64", "u128", "usize",
+    ];
+    PRIMITIVES.contains(&function.unraw().to_string().as_str())
+}
+
 /// What a function's variant in the enum of its server's tools is called: `fetch_page` is `FetchPage`.
 pub(crate) fn variant(function: &Ident) -> String {
     let mut camel = String::new();

@@ -7,11 +7,15 @@
 //! |---|---|---|
 //! | A0109 | a future that is not `Send` | rustc |
 //! | A0209 | a parameter's type without its derives | `ToolArg` |
+//! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
+//! | A0214 | a URL that is no text | `UrlText` |
+//! | A0215 | a range of something that is no number | `Ranged` |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
+//! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
@@ -197,6 +201,12 @@ pub(crate) static SAME_VARIANT: Code = Code {
     id: "A0408",
     title: "each tool of a server is a variant of its tool enum",
     help: "rename one of the functions; `name = \"…\"` keeps the tool's name",
+};
+
+pub(crate) static PRIMITIVE: Code = Code {
+    id: "A0409",
+    title: "beside a free function stands a type of its name, which holds its `TOOL`",
+    help: "rename the function; `name = \"…\"` keeps the tool's name",
 };
 
 pub(crate) static NO_TOOLS: Code = Code {

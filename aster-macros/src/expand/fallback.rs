@@ -11,9 +11,10 @@ use crate::check::{is_method, name};
 use crate::parse::item::{Function, ServerItem};
 use crate::path::CratePath;
 
-/// The function, and its constant. A method stays alone: nothing but methods may stand beside it.
+/// The function, and its constant. A method stays alone: nothing but methods may stand beside it. So does a function whose
+/// type would hide a primitive.
 pub(crate) fn tool(function: &Function, krate: &CratePath) -> TokenStream {
-    if is_method(function) {
+    if is_method(function) || name::is_primitive(&function.signature.ident) {
         return quote!(#function);
     }
     let private = krate.private();
