@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::tool::{JsonObject, Ranged, ToolArg};
+use crate::tool::{JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
 #[doc(hidden)]
@@ -74,7 +74,7 @@ pub struct Property<'a> {
 
 impl Property<'_> {
     /// Makes the argument optional, with this default.
-    pub fn default<T: Serialize>(self, default: fn() -> T) -> Self {
+    pub fn default<T: ToolDefault>(self, default: fn() -> T) -> Self {
         self.builder.required.retain(|name| name != self.name);
         self.set("default", default())
     }
@@ -92,7 +92,7 @@ impl Property<'_> {
     }
 
     /// Says that the argument, or each item of a list, is a URL.
-    pub fn url(mut self) -> Self {
+    pub fn url<T: UrlText>(mut self) -> Self {
         if let Some(items) = self.schema().and_then(|schema| schema.get_mut("items")?.as_object_mut()) {
             items.insert("format".to_owned(), "uri".into());
             return self;
@@ -463,8 +463,8 @@ mod tests {
     fn defaults_ranges_and_urls() {
         let mut schema = InputSchema::new();
         schema.argument::<u8>("limit", "How many.").default(|| 5_u8).range::<u8>(Some(1), Some(20));
-        schema.argument::<String>("page", "The page.").url();
-        schema.argument::<Vec<String>>("pages", "More.").url();
+        schema.argument::<String>("page", "The page.").url::<String>();
+        schema.argument::<Vec<String>>("pages", "More.").url::<Vec<String>>();
         insta::assert_json_snapshot!(schema.finish());
     }
 

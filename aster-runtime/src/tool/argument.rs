@@ -1,5 +1,7 @@
 //! What a tool's parameter must be able to do: describe itself as a schema and be read from JSON.
 
+use std::borrow::Cow;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde_json::Value;
@@ -188,6 +190,33 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// What `#[arg(default = …)]` can stand on: every type that is `serde::Serialize`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot have a default",
+    label = "cannot be written as JSON",
+    note = "a default stands in the schema: derive `serde::Serialize`"
+)]
+pub trait ToolDefault: serde::Serialize {}
+
+#[diagnostic::do_not_recommend]
+impl<T: serde::Serialize> ToolDefault for T {}
+
+/// Text that `#[arg(url)]` can say to be a URL, and `Option` and `Vec` of it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no URL",
+    label = "not a text",
+    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>` and `url::Url`, and on `Option` and `Vec` of them"
+)]
+pub trait UrlText {}
+
+impl UrlText for String {}
+impl UrlText for Cow<'static, str> {}
+impl UrlText for url::Url {}
+impl<T: UrlText> UrlText for Option<T> {}
+impl<T: UrlText> UrlText for Vec<T> {}
+
 /// Numbers that `#[arg(range(…))]` can bound, and `Option` of them.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -276,7 +305,7 @@ mod tests {
     }
 
     impl JsonSchema for Even {
-        fn schema_name() -> std::borrow::Cow<'static, str> {
+        fn schema_name() -> Cow<'static, str> {
             "Even".into()
         }
 
