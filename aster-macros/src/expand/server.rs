@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::tool::{located, spec};
+use super::tool::{deprecated, located, spec};
 use super::{location, option};
 use crate::check::name;
 use crate::model::{Server, ServerHome, Tool};
@@ -16,11 +16,13 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let mixed = Span::mixed_site();
     let constant = constant(server, private);
     let about = format!("The server `{}`, for `catalogue!`.", server.name);
+    let deprecated = deprecated();
     let tiers_about = format!("The tier of each tool of `{}`.", server.name);
     let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
     let maps = |spec: TokenStream| {
         quote_spanned! {mixed=>
             #[doc = #about]
+            #deprecated
             pub const SERVER: &'static #private::ServerSpec = &#constant;
             #[doc = #tiers_about]
             pub const TIERS: &'static [#private::Tier] = &#private::tiers::<{ #spec.tools.len() }>(#spec);

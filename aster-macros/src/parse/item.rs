@@ -2,7 +2,7 @@
 //! that this parser does not know yet is rustc's business.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, Visibility};
 
@@ -73,7 +73,15 @@ impl ToTokens for Function {
             let mark = Ident::new(TAKEN, Span::call_site());
             quote!(#[#path(#mark)])
         });
-        tokens.extend(quote!(#(#attributes)* #taken #visibility #signature #body));
+        // Lints against what a tool cannot be without.
+        let allowed = quote_spanned! {Span::mixed_site()=>
+            #[allow(
+                clippy::needless_pass_by_value,
+                clippy::too_many_arguments,
+                reason = "a tool owns its arguments, and its schema shows each of them"
+            )]
+        };
+        tokens.extend(quote!(#(#attributes)* #allowed #taken #visibility #signature #body));
     }
 }
 
