@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::schema::{means_nothing, properties};
+use crate::catalogue::schema::properties;
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
@@ -303,7 +303,7 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 
 /// The arguments that a call means: an object, an object as JSON text, or what stands beside `name`.
 ///
-/// A `null` for an argument that may be left out, and may not be `null`, is left out: models write it for "nothing".
+/// A `null` where none fits and nothing is required is left out: models write it for "nothing".
 ///
 /// Arguments beside `name` are taken where there are none in `arguments`, and only where the tool has no argument that is
 /// also a key of the bridge: `query` could be either's. What cannot be told is refused, never dropped: a call without
@@ -313,12 +313,36 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 ///
 /// Where they are no object, or cannot be told from the bridge's own.
 pub fn arguments(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
-    let mut arguments = written(tool, request)?;
-    if arguments.values().any(Value::is_null) {
-        let schema = tool.input_schema();
-        arguments.retain(|name, value| !value.is_null() || !means_nothing(schema, name));
+    let arguments = written(tool, request)?;
+    Ok(if arguments.values().any(has_null) { without_nulls(tool, arguments) } else { arguments })
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        _ => false,
     }
-    Ok(arguments)
+}
+
+/// The arguments without each `null` that does not fit where it stands, if they fit without them all.
+fn without_nulls(tool: &Tool, arguments: JsonObject) -> JsonObject {
+    let Err(invalid) = tool.check(&arguments) else { return arguments };
+    let mut repaired = Value::Object(arguments.clone());
+    for violation in &invalid.violations {
+        let Some((parent, key)) = violation.path.rsplit_once('/') else { continue };
+        let key = key.replace("~1", "/").replace("~0", "~");
+        if let Some(Value::Object(parent)) = repaired.pointer_mut(parent)
+            && parent.get(&key).is_some_and(Value::is_null)
+        {
+            parent.shift_remove(&key);
+        }
+    }
+    match repaired {
+        Value::Object(repaired) if tool.check(&repaired).is_ok() => repaired,
+        _ => arguments,
+    }
 }
 
 fn written(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
@@ -534,7 +558,9 @@ mod tests {
                 {"name": "create_issue", "description": "Opens an issue.", "inputSchema": {"type": "object",
                     "properties": {"title": {"type": "string"}, "labels": {"type": "array"}}, "required": ["title"]}},
                 {"name": "read_file", "description": "Reads a file of a repository."},
-                {"name": "find", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}},
+                {"name": "find", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"},
+                    "filter": {"type": "object", "properties": {"n": {"type": "integer"}}},
+                    "shape": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}}},
             ])),
             part("disk", json!([{"name": "read_file", "description": "Reads a file of the disk.\u{202e}"}])),
             external_part("mail", &ExternalSettings::default(), &down),
@@ -573,15 +599,27 @@ mod tests {
         let nothing = json!({"title": "t", "labels": null});
         let arguments = json!({"action": "execute", "name": "hub/create_issue", "arguments": nothing});
         assert_eq!(Value::Object(execute(arguments).unwrap()), wanted);
+        let nested = json!({"action": "execute", "name": "hub/find", "arguments": {"filter": {"n": null, "m": 1}, "shape": null}});
+        assert_eq!(Value::Object(execute(nested).unwrap()), json!({"filter": {"m": 1}}));
         let required = json!({"action": "execute", "name": "hub/create_issue", "arguments": {"title": null}});
         assert!(execute(required).unwrap_err().to_string().contains("/title"));
     }
 
     #[test]
     fn what_could_be_the_bridges_own_is_not_guessed() {
-        let error =
-            execute(json!({"action": "execute", "name": "hub/find", "query": "x", "depth": 1})).unwrap_err();
-        assert!(error.to_string().contains("`query` could also be the bridge's own"), "{error}");
+        for call in [
+            json!({"action": "execute", "name": "hub/find", "query": "x"}),
+            json!({"action": "execute", "name": "hub/find", "query": "x", "depth": 1}),
+            json!({"action": "execute", "name": "hub/find", "arguments": {}, "query": "x"}),
+            json!({"action": "execute", "name": "hub/find", "depth": 1}),
+            json!({"action": "execute", "name": "hub/create_issue", "arguments": {"title": "t"}, "labels": []}),
+        ] {
+            let error = execute(call.clone()).unwrap_err().to_string();
+            assert!(error.contains("where it could be the bridge's own; pass it as"), "{call}: {error}");
+        }
+        let stray =
+            json!({"action": "execute", "name": "hub/create_issue", "title": "t", "query": "x", "limit": 3});
+        assert_eq!(execute(stray).unwrap().len(), 1);
     }
 
     #[test]

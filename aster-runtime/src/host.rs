@@ -1,6 +1,6 @@
 //! The host: catalogue, gate, dispatch and audit put together, and the pipeline of a call.
 //!
-//! [`HostSession::call`] and [`HostSession::execute`] are the two doors, and both lead through [`HostSession::run`]:
+//! [`HostSession::call`] and [`HostSession::execute`] are the two doors, and both lead through `HostSession::run`:
 //! the one function in which the whole way of a call is read.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
 //! The audit: for every call one id, an intent before it is dispatched, and exactly one outcome, whatever happens.
 //!
-//! A [`Trail`] follows one call. It writes the outcome when the call completes, or, where the caller drops the call,
+//! A `Trail` follows one call. It writes the outcome when the call completes, or, where the caller drops the call,
 //! when it is itself dropped: no path leads around it.
 
 mod jsonl;

@@ -120,20 +120,6 @@ pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
         .map(|(name, property)| (name.as_str(), property))
 }
 
-/// Whether `null` for this property can only mean that it is left out: it is not required, and its type says that it is
-/// no `null`.
-pub(crate) fn means_nothing(schema: &Value, name: &str) -> bool {
-    let required =
-        schema.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!(name)));
-    let property = schema.get("properties").and_then(|properties| properties.get(name));
-    let never_null = match property.and_then(|property| property.get("type")) {
-        Some(Value::String(name)) => name != "null",
-        Some(Value::Array(names)) => !names.contains(&json!("null")),
-        _ => false,
-    };
-    !required && never_null
-}
-
 /// The schema in a line, as in TypeScript: `search(query: string, limit?: integer)`. A trailing `…` says that the
 /// schema says more than the line does at the root.
 #[must_use]
