@@ -6,6 +6,7 @@
 //! | code | misuse | told by |
 //! |---|---|---|
 //! | A0109 | a future that is not `Send` | rustc |
+//! | A0110 | a function of an `impl` that lacks its `#[mcp_server]`, and takes no `self` to tell it by | rustc |
 //! | A0209 | a parameter's type without its derives | `ToolArg` |
 //! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
 //! | A0214 | a URL that is no text | `UrlText` |

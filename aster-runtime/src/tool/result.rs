@@ -280,8 +280,8 @@ impl fmt::Display for ToolError {
 
 impl Error for ToolError {}
 
-/// What a tool may return. Implemented for text, numbers, `bool`, `()`, [`Json`], [`Image`], [`Audio`], [`Resource`],
-/// [`Content`], `Vec<Content>`, [`ToolResult`], and `Result` of these.
+/// What a tool may return. Implemented for text, which may be borrowed from the server, numbers, `bool`, `()`, [`Json`],
+/// [`Image`], [`Audio`], [`Resource`], [`Content`], `Vec<Content>`, [`ToolResult`], and `Result` of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned from a tool",
     label = "not a tool result",
