@@ -127,7 +127,8 @@ pub const fn check_server_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Checks the name of an external tool: 1 to 256 bytes without white space, control or invisible characters.
+/// Checks the name of an external tool: 1 to 256 bytes without control or invisible characters, and of white space only
+/// plain spaces inside. Real servers have such names, and through the bridge they do no harm.
 ///
 /// # Errors
 ///
@@ -139,7 +140,8 @@ pub fn check_external_name(name: &str) -> Result<(), NameError> {
     if name.len() > MAX_EXTERNAL_NAME {
         return Err(NameError::TooLong);
     }
-    if name.chars().any(|c| c.is_whitespace() || crate::text::is_unsafe(c)) {
+    let blank = |c: char| c.is_whitespace() && c != ' ';
+    if name.trim() != name || name.chars().any(|c| blank(c) || crate::text::is_unsafe(c)) {
         return Err(NameError::Character);
     }
     if name == BRIDGE_NAME {
@@ -277,10 +279,12 @@ mod tests {
 
     #[test]
     fn external_names_keep_what_real_servers_use() {
-        for good in ["admin.tools.list", "user-profile/update", "Create_Issue", &"x".repeat(129)] {
+        for good in
+            ["admin.tools.list", "user-profile/update", "Create_Issue", "find a user", &"x".repeat(129)]
+        {
             assert_eq!(check_external_name(good), Ok(()), "{good}");
         }
-        for bad in ["a b", "a\nb", "a\u{200b}b", "aster_mcp", ""] {
+        for bad in [" a", "a ", "a\tb", "a\u{a0}b", "a\nb", "a\u{200b}b", "aster_mcp", ""] {
             assert!(check_external_name(bad).is_err(), "{bad:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! What a host adds to a model request: the bridge function and the manifest, within a budget.
 //!
 //! A manifest is rendered from the inventory, its structured form, so that the two cannot disagree. Everything in it
-//! that comes from a server is one safe line, and no line of it can be forged: names carry no white space, and
-//! descriptions no line feed. Its bytes depend on the view and the budget alone.
+//! that comes from a server is one safe line, and no line of it can be forged: neither names nor descriptions have a line
+//! feed. Its bytes depend on the view and the budget alone.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};

@@ -361,7 +361,7 @@ mod tests {
             tool("a", "x"),
             tool("", "y"),
             tool("a/b", "z"),
-            tool("a", "b c"),
+            tool("a", "b\tc"),
         ];
         insta::assert_snapshot!(McpCatalog::new(list).unwrap_err());
     }

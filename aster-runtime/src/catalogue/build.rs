@@ -302,7 +302,7 @@ mod tests {
             {"name": "", "inputSchema": {}},
             {"name": "text", "inputSchema": {"type": "string"}},
             {"name": "good"},
-            {"name": "a b"},
+            {"name": "a\tb"},
             {"name": "large", "description": "x".repeat(MAX_TOOL_BYTES)},
             {"name": "last", "inputSchema": null},
         ]));
