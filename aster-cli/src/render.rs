@@ -2,10 +2,10 @@
 //!
 //! Constraint: what strangers wrote has been made safe before it comes here, or is made safe here.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use aster_runtime::text::is_unsafe;
+use aster_runtime::text::escape_unsafe;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use serde::Serialize;
@@ -142,18 +142,7 @@ pub(crate) fn table<const N: usize>(
 pub(crate) fn safe_json(value: &impl Serialize) -> String {
     let text =
         serde_json::to_string_pretty(value).unwrap_or_else(|error| json!(error.to_string()).to_string());
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Outside strings JSON has no such character but the line feeds of the indentation.
-        if c != '\n' && is_unsafe(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
+    escape_unsafe(&text).into_owned()
 }
 
 /// A reader that went away (`aster … | head`) is no failure.
@@ -163,6 +152,8 @@ fn line(mut stream: impl Write, text: impl Display) {
 
 #[cfg(test)]
 mod tests {
+    use aster_runtime::text::is_unsafe;
+
     use super::*;
 
     #[test]

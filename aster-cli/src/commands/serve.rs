@@ -9,11 +9,11 @@ use crate::interrupt;
 use crate::render::Output;
 
 pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> Result<Exit, Failure> {
-    let (shape, ids) = match &arguments.name {
-        Some(name) => (Shape::Server(name.clone()), vec![format!("{name}/*")]),
-        None => (Shape::Bridge, Vec::new()),
+    let (shape, start) = match &arguments.name {
+        // It is a native one.
+        Some(name) => (Shape::Server(name.clone()), Start::For(&[])),
+        None => (Shape::Bridge, Start::All),
     };
-    let start = if ids.is_empty() { Start::All } else { Start::For(&ids) };
     let stop = interrupt::token();
     let (host, profile) = compose::serving(global, start, output).await?;
     let served = serve::stdio(host, profile, shape, stop).await;

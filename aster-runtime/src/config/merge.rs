@@ -6,10 +6,11 @@ use std::path::{self, Path, PathBuf};
 use super::file::{self, File, Server, Text};
 use super::yaml::Mark;
 use super::{
-    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, MIN_SECRET_CHARS, Origin, Problem, ServerConfig,
+    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig,
     Sources, ToolFilter,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
+use crate::gate::secrets::MIN_SECRET;
 use crate::spec::Tier;
 use crate::text::one_line;
 
@@ -275,7 +276,7 @@ impl Merger<'_> {
 
     fn secret(&mut self, name: &str, value: &str) {
         let ordinary = ORDINARY.contains(&name) || name.starts_with("XDG_") || name.starts_with("LC_");
-        if !ordinary && value.chars().count() >= MIN_SECRET_CHARS {
+        if !ordinary && value.len() >= MIN_SECRET {
             self.config.secrets.0.push(value.to_owned());
         }
     }

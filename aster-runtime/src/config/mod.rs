@@ -54,10 +54,6 @@ pub const FILE_NAME: &str = "aster.yaml";
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// The shortest value that counts as a secret, in characters: a shorter one would be found, and redacted, in
-/// innocent text.
-pub const MIN_SECRET_CHARS: usize = 8;
-
 /// The files to read.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -116,7 +112,7 @@ impl Default for Config {
 impl Config {
     /// The values to redact wherever they appear: every value under `env`, and every value that a variable brought
     /// into a command, an argument, a working directory or a path. Left out are values of fewer than
-    /// [`MIN_SECRET_CHARS`] characters and those of variables that name places and people (`HOME`, `USER`, `PATH` and
+    /// [`MIN_SECRET`](crate::gate::secrets::MIN_SECRET) bytes and those of variables that name places and people (`HOME`, `USER`, `PATH` and
     /// the like), since text without them would be unreadable.
     #[must_use]
     pub fn secret_values(&self) -> &[String] {
