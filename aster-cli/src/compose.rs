@@ -51,7 +51,12 @@ fn sources(global: &Global) -> Sources {
 
 /// The consents of the user, and why they were not believed.
 pub(crate) fn trust_store() -> Result<(TrustStore, Option<String>), Failure> {
-    Ok(TrustStore::open(&state("consents")?.join(trust::FILE_NAME)))
+    Ok(TrustStore::open(&trust_path()?))
+}
+
+/// Where they are kept.
+pub(crate) fn trust_path() -> Result<PathBuf, Failure> {
+    Ok(state("consents")?.join(trust::FILE_NAME))
 }
 
 fn state(what: &str) -> Result<PathBuf, Failure> {

@@ -38,6 +38,8 @@ mod yaml;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -331,6 +333,27 @@ pub fn project_file(directory: &Path, user: Option<&Path>) -> Option<PathBuf> {
         let exists = !matches!(file.try_exists(), Ok(false)) && !file.is_dir();
         exists && file.canonicalize().ok().is_none_or(|file| Some(file) != user)
     })
+}
+
+/// Opens a file to read it, where it is one: a pipe or a device would keep the reader waiting, or have somebody else's
+/// input read.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let regular = |metadata: &Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    };
+    // Before it is opened, since opening a device may already do something; and after, since it may have changed.
+    regular(&fs::metadata(path)?)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
+    }
+    let file = options.open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 #[cfg(test)]
