@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("search", &["catalogue", "scope", "id"]),
     ("inject", &["scope", "catalogue", "search", "id", "text"]),
     ("bridge", &["inject", "search", "scope", "catalogue", "id", "spec", "text", "tool"]),
-    ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id"]),
+    ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "tool"]),
     ("call", &["catalogue", "session", "tool"]),
     ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),

@@ -500,6 +500,25 @@ async fn a_new_listing_is_a_new_catalogue() {
 }
 
 #[tokio::test]
+async fn a_call_waits_for_its_server_to_start() {
+    let echo = Echo::new();
+    let ready = echo.listing.borrow().clone();
+    echo.listing.send_replace(Arc::new(Listing::without_tools(Health::Starting)));
+    let host = Host::builder().with_upstream(Arc::clone(&echo) as Arc<dyn Upstream>).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let say = execute("echo/say", json!({"a": 1}));
+    let mut call = Box::pin(session.call(&say));
+    assert!(futures_util::poll!(&mut call).is_pending());
+    // What the session cannot see is not waited for.
+    let other = host.session(Profile::new("t").groups(["none"])).unwrap();
+    assert!(
+        other.call(&execute("echo/say", json!({}))).await.to_text().contains("no tool `echo/say` is known")
+    );
+    echo.listing.send_replace(ready);
+    assert_eq!(call.await.to_text(), "{\"a\":1}");
+}
+
+#[tokio::test]
 async fn a_server_without_state_is_left_out_with_the_reason() {
     let host = Host::builder().catalogue(catalogue![Desk::SERVER]).build().await.unwrap();
     assert!(host.catalogue().tools().is_empty());

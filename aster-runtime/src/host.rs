@@ -26,7 +26,7 @@ use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::Hook;
 use crate::gate::secrets::Redactor;
 use crate::gate::{self, Admitted, Gate};
-use crate::id::{self, NameError};
+use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Ranker, default_ranker};
@@ -37,6 +37,9 @@ use crate::tool::{ClientLink, JsonObject, ServerEnv, ServerState, ToolContext, T
 
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a call waits for its server to start.
+const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -533,6 +536,7 @@ impl HostSession {
                 Ok(bridge::search(&sight.view, sight.ranker(), &request, &self.shared.config))
             }
             Ok(Request::Describe(names)) => {
+                self.started(&names).await;
                 let sight = self.sight();
                 bridge::describe_all(&sight.view, sight.ranker(), &names, |tool| {
                     self.session.mark_described(tool.id(), tool.digest());
@@ -564,6 +568,7 @@ impl HostSession {
         let mut trail = self.trail(&call_id, &request.name);
         let cancellation = options.cancellation.clone();
         let way = async {
+            self.started(&[&request.name]).await;
             let sight = self.sight();
             let tool = bridge::resolve(&sight.view, sight.ranker(), &request.name)?;
             trail.resolved(tool);
@@ -619,6 +624,22 @@ impl HostSession {
                 trail.complete(outcome, None, Some(message.clone()), refusal(message))
             }
         }
+    }
+
+    /// Waits for the servers of these ids, where the session knows of them and they are still starting: a client that asks
+    /// at once is not told that there is no such tool.
+    async fn started<S: AsRef<str>>(&self, ids: &[S]) {
+        let ids: Vec<ToolId> = ids.iter().filter_map(|id| ToolId::parse(id.as_ref())).collect();
+        let starting = |sight: &Sight| {
+            let servers = sight.view.servers().iter().filter(|server| server.health == Health::Starting);
+            servers.into_iter().any(|server| ids.iter().any(|id| id.server() == server.name))
+        };
+        if !starting(&self.sight()) {
+            return;
+        }
+        let mut changes = self.shared.catalogue.subscribe();
+        let settled = async { while starting(&self.sight()) && changes.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(START_PATIENCE, settled).await;
     }
 
     /// A human may take minutes, and a hook its time: what they looked at must still be what would be called.

@@ -77,7 +77,7 @@ pub mod __private;
 /// | `crate` | the path under which a facade re-exports this crate | `::aster_runtime` |
 ///
 /// The doc comment is the server's description. The functions that carry [`mcp_tool`](macro@mcp_tool) are its tools; all
-/// others stay what they are.
+/// others stay what they are. A type is one server: all of its tools stand in one block.
 ///
 /// On `impl Web` the server's state is a value of `Web`: tools take `&self`, or nothing of it. A server that can make its
 /// own state implements [`McpServer`]; any other is handed to the host, live. `Web::SERVER` is the constant for
@@ -122,7 +122,8 @@ pub mod __private;
 /// # }
 /// ```
 ///
-/// On `mod clock` there is no state; the constant is `clock::SERVER`, the enum `clock::Tool`.
+/// On `mod clock` there is no state; the constant is `clock::SERVER`, the enum `clock::Tool`. Four names are thus taken in
+/// the module: `SERVER`, `TIERS`, `GROUPS` and `Tool`.
 ///
 /// ```
 /// use aster_runtime::mcp_server;
@@ -160,7 +161,11 @@ pub use aster_macros::mcp_server;
 /// | `crate` | the path under which a facade re-exports this crate, for a free function | `::aster_runtime` |
 ///
 /// The doc comment is the tool's description, which a model chooses it by; it must not be missing. The function itself
-/// stays as it is and can be called and tested as before.
+/// stays as it is and can be called and tested as before. Sections headed `Errors`, `Panics`, `Safety` or `Examples` are for
+/// its callers in Rust, and are not shown to the model.
+///
+/// Beside a free function `add` stands a type `add`, which holds `add::TOOL`. So the function cannot be called like a type,
+/// a module or an import of one that is in scope there; `name = "…"` gives the tool a name that the function cannot have.
 ///
 /// Each parameter is a property of the tool's input: its type is the schema, its doc comment the description, and a type
 /// that accepts an absent value, such as `Option`, makes it optional. Any type with `serde::Deserialize` and
@@ -169,7 +174,7 @@ pub use aster_macros::mcp_server;
 ///
 /// | option | value |
 /// |---|---|
-/// | `default = …` | the value where none is given, shown in the schema |
+/// | `default = …` | the value where none is given, shown in the schema; the type is `serde::Serialize` as well |
 /// | `range(a..=b)` | the bounds of a number; one of them may be left out |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
 /// | `url` | the text, or each text of a list, is a URL and stands under egress |

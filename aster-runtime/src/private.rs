@@ -5,6 +5,7 @@
 //! generated code stays short, and is read and tested here.
 
 use std::any::type_name;
+use std::fmt::Display;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -46,8 +47,9 @@ macro_rules! __submit {
     ($entry:expr) => {};
 }
 
-/// The server of a free tool: its package's name in lower case, with `_` for `-`. `env!` is read where the tool is compiled, and rustc
-/// tracks it; a macro that read the variable itself would be right only as long as both run in one process.
+/// The server of a free tool: its package's name in lower case, with `_` for `-`. `env!` is read where the tool is
+/// compiled, and rustc tracks it; a macro that read the variable itself would be right only as long as both run in one
+/// process.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __package_server {
@@ -128,7 +130,7 @@ impl Call {
         let inside =
             minimum.is_none_or(|bound| number >= bound) && maximum.is_none_or(|bound| number <= bound);
         if !inside {
-            self.problems.push(format!("`{name}` must be {}", crate::schema::range_text(minimum, maximum)));
+            self.problems.push(format!("`{name}` must be {}", range_text(minimum, maximum)));
         }
     }
 
@@ -145,6 +147,16 @@ impl Call {
     pub fn refuse(self) -> ToolFuture {
         let message = format!("the arguments are not right: {}", self.problems.join("; "));
         Box::pin(std::future::ready(Err(ToolError::new(message).with_code("invalid_arguments"))))
+    }
+}
+
+/// Reads a number's bounds, for the message of a refused argument.
+fn range_text(minimum: Option<impl Display>, maximum: Option<impl Display>) -> String {
+    match (minimum, maximum) {
+        (Some(minimum), Some(maximum)) => format!("from {minimum} to {maximum}"),
+        (Some(minimum), None) => format!("at least {minimum}"),
+        (None, Some(maximum)) => format!("at most {maximum}"),
+        (None, None) => "any number".to_owned(),
     }
 }
 
@@ -518,25 +530,8 @@ mod tests {
 
     const fn named(server: &'static str, name: &'static str) -> ToolSpec {
         let location = Location { file: "src/web.rs", line: 42, package: "tools" };
-        ToolSpec { server, name, location, ..BROKEN }
+        ToolSpec { server, name, location, ..BROKEN_TOOL }
     }
-
-    const BROKEN: ToolSpec = ToolSpec {
-        server: "",
-        name: "",
-        title: None,
-        description: "",
-        tier: Tier::Standard,
-        group: None,
-        annotations: Annotations::NONE,
-        timeout: None,
-        hot: false,
-        url_arguments: &[],
-        input_schema: || serde_json::Value::Null,
-        output_schema: || None,
-        call: |invocation| Call::open(invocation).refuse(),
-        location: Location { file: "", line: 0, package: "" },
-    };
 
     static SEARCH: ToolSpec = named("web", "search");
     static FETCH: ToolSpec = named("web", "fetch");

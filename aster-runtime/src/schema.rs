@@ -7,14 +7,12 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use std::fmt::Display;
-
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::tool::{JsonObject, Ranged, ToolArg};
+use crate::tool::{JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
 #[doc(hidden)]
@@ -76,7 +74,7 @@ pub struct Property<'a> {
 
 impl Property<'_> {
     /// Makes the argument optional, with this default.
-    pub fn default<T: Serialize>(self, default: fn() -> T) -> Self {
+    pub fn default<T: ToolDefault>(self, default: fn() -> T) -> Self {
         self.builder.required.retain(|name| name != self.name);
         self.set("default", default())
     }
@@ -94,7 +92,7 @@ impl Property<'_> {
     }
 
     /// Says that the argument, or each item of a list, is a URL.
-    pub fn url(mut self) -> Self {
+    pub fn url<T: UrlText>(mut self) -> Self {
         if let Some(items) = self.schema().and_then(|schema| schema.get_mut("items")?.as_object_mut()) {
             items.insert("format".to_owned(), "uri".into());
             return self;
@@ -103,8 +101,10 @@ impl Property<'_> {
     }
 
     fn set(mut self, keyword: &str, value: impl Serialize) -> Self {
-        // What cannot be written as JSON, such as a map with keys that are no text, is no default for a model either.
-        if let (Some(schema), Ok(value)) = (self.schema(), serde_json::to_value(value)) {
+        // By way of text, for there an `f32` is the decimal that was written: `0.1`, not `0.10000000149011612`. What cannot
+        // be written as JSON, such as a map with keys that are no text, is no default for a model either.
+        let value = serde_json::to_string(&value).and_then(|text| serde_json::from_str::<Value>(&text));
+        if let (Some(schema), Ok(value)) = (self.schema(), value) {
             schema.insert(keyword.to_owned(), value);
         }
         self
@@ -338,16 +338,6 @@ fn strip_null(schema: &mut JsonObject) {
     }
 }
 
-/// Reads a number's bounds, for the message of a refused argument.
-pub(crate) fn range_text(minimum: Option<impl Display>, maximum: Option<impl Display>) -> String {
-    match (minimum, maximum) {
-        (Some(minimum), Some(maximum)) => format!("from {minimum} to {maximum}"),
-        (Some(minimum), None) => format!("at least {minimum}"),
-        (None, Some(maximum)) => format!("at most {maximum}"),
-        (None, None) => "any number".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, HashMap};
@@ -473,9 +463,20 @@ mod tests {
     fn defaults_ranges_and_urls() {
         let mut schema = InputSchema::new();
         schema.argument::<u8>("limit", "How many.").default(|| 5_u8).range::<u8>(Some(1), Some(20));
-        schema.argument::<String>("page", "The page.").url();
-        schema.argument::<Vec<String>>("pages", "More.").url();
+        schema.argument::<String>("page", "The page.").url::<String>();
+        schema.argument::<Vec<String>>("pages", "More.").url::<Vec<String>>();
         insta::assert_json_snapshot!(schema.finish());
+    }
+
+    #[test]
+    fn single_precision_stands_as_it_was_written() {
+        let mut schema = InputSchema::new();
+        schema.argument::<f32>("share", "").default(|| 0.3_f32).range::<f32>(Some(0.1), Some(0.9));
+        schema.argument::<f64>("exact", "").range::<f64>(Some(0.100_000_001_490_116_12), None);
+        let schema = schema.finish();
+        let share = &schema["properties"]["share"];
+        assert_eq!(share, &json!({"type": "number", "default": 0.3, "minimum": 0.1, "maximum": 0.9}));
+        assert_eq!(schema["properties"]["exact"]["minimum"], json!(0.100_000_001_490_116_12));
     }
 
     #[test]

@@ -70,6 +70,18 @@ impl Web {
         Self::VERSION
     }
 
+    /// Shows the prefix.
+    #[mcp_tool(tier = Standard)]
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Shows the prefix, or fails with it.
+    #[mcp_tool(tier = Standard)]
+    async fn prefix_or_failure<'a>(&'a self, fail: bool) -> Result<std::borrow::Cow<'a, str>, &'a str> {
+        if fail { Err(&self.prefix) } else { Ok((&*self.prefix).into()) }
+    }
+
     const VERSION: &'static str = "1";
 }
 
@@ -136,6 +148,10 @@ async fn a_server_runs_on_its_state() {
     let result = call(tool(Web::SERVER, "get"), web(), json!({"address": "y"})).await.unwrap();
     assert_eq!(result.to_text(), "> y");
     assert_eq!(call(tool(Web::SERVER, "version"), web(), json!({})).await.unwrap().to_text(), "1");
+    assert_eq!(call(tool(Web::SERVER, "prefix"), web(), json!({})).await.unwrap().to_text(), "> ");
+    let either = tool(Web::SERVER, "prefix_or_failure");
+    assert_eq!(call(either, web(), json!({"fail": false})).await.unwrap().to_text(), "> ");
+    assert_eq!(call(either, web(), json!({"fail": true})).await.unwrap_err().message(), "> ");
     let result = call(tool(clock::SERVER, "seconds"), (), json!({"days": 2})).await.unwrap();
     assert_eq!(result.to_text(), "172800");
 }
@@ -154,7 +170,7 @@ fn the_constants_say_what_was_written() {
     assert!(search.location.file.ends_with("macros.rs") && search.location.line > server.location.line);
     assert_eq!(tool(server, "get").url_arguments, ["address"]);
     assert_eq!(Web::TIERS[WebTool::Search as usize], Tier::Elevated);
-    assert_eq!(Web::GROUPS, ["research", "desktop", "research"]);
+    assert_eq!(Web::GROUPS, ["research", "desktop", "research", "research", "research"]);
     assert_eq!(clock::GROUPS[clock::Tool::Seconds as usize], "clock");
     assert_eq!(CATALOGUE.entries.len(), 3);
 }
@@ -288,5 +304,5 @@ fn the_inventory_has_everything_in_order() {
         .iter()
         .map(|entry| (entry.server(), entry.tools().len()))
         .collect();
-    assert_eq!(names, [("aster_runtime", 1), ("clock", 1), ("free", 1), ("own", 3), ("web", 3)]);
+    assert_eq!(names, [("aster_runtime", 1), ("clock", 1), ("free", 1), ("own", 3), ("web", 5)]);
 }

@@ -1,14 +1,14 @@
 //! A tool's parameters: which one is the context, and what the others are called on the wire.
 
-use quote::ToTokens;
-use syn::visit::{self, Visit};
-use syn::{Ident, Lifetime, Pat, Type, TypeReference};
+use quote::{ToTokens, quote};
+use syn::visit::Visit;
+use syn::{Expr, ExprCall, ExprLit, ExprUnary, Ident, Lifetime, Lit, Pat, Type, TypeReference, UnOp};
 
 use super::name;
 use super::signature::impl_trait;
 use crate::diag::{Errors, codes};
 use crate::model::Argument;
-use crate::parse::attr::ArgOptions;
+use crate::parse::attr::{ArgOptions, Range};
 use crate::parse::item::{Function, Parameter, bare};
 
 /// More than this, and a model fills them in badly.
@@ -30,8 +30,13 @@ pub(crate) fn check(function: &Function, errors: &mut Errors) -> (bool, Option<V
     }
 
     // Every parameter is looked at, also after one that is wrong.
-    let judged: Vec<Option<(Argument, Wire<'_>)>> =
-        parameters.iter().map(|(_, parameter)| argument(parameter, errors)).collect();
+    let judged: Vec<Option<(Argument, Wire<'_>)>> = parameters
+        .iter()
+        .map(|(position, parameter)| {
+            let may_be_context = *position == 0 && contexts.is_empty();
+            argument(parameter, may_be_context, errors)
+        })
+        .collect();
     let named: Vec<&(Argument, Wire<'_>)> = judged.iter().flatten().collect();
     for (at, (second, wire)) in named.iter().enumerate() {
         if let Some((_, first)) = named[..at].iter().find(|(first, _)| first.name == second.name) {
@@ -94,9 +99,19 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
     }
 }
 
-fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argument, Wire<'a>)> {
+fn argument<'a>(
+    parameter: &'a Parameter,
+    may_be_context: bool,
+    errors: &mut Errors,
+) -> Option<(Argument, Wire<'a>)> {
     let options = ArgOptions::parse(&parameter.options, errors);
-    let is_owned = owned(&parameter.ty, errors);
+    if let Some(range) = &options.range {
+        numbers(range, options.default.as_ref(), errors);
+    }
+    for condition in &parameter.conditions {
+        errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
+    }
+    let is_owned = owned(&parameter.ty, may_be_context, errors);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone())),
         None => (identifier(&parameter.pattern, errors)?, Wire::Pattern(&parameter.pattern)),
@@ -117,6 +132,40 @@ fn argument<'a>(parameter: &'a Parameter, errors: &mut Errors) -> Option<(Argume
         };
         (argument, wire)
     })
+}
+
+/// Judges a range and a default that are written as numbers; what else they may be is known to rustc alone.
+fn numbers(range: &Range, default: Option<&Expr>, errors: &mut Errors) {
+    let bound = |bound: &Option<Expr>| bound.as_ref().and_then(number);
+    let (minimum, maximum) = (bound(&range.minimum), bound(&range.maximum));
+    if let (Some(minimum), Some(maximum)) = (minimum, maximum)
+        && minimum > maximum
+    {
+        let (from, to) = (&range.minimum, &range.maximum);
+        errors.push(quote!(#from..=#to), &codes::EMPTY_RANGE, "no number is in this range");
+        return;
+    }
+    let Some(default) = default else { return };
+    let Some(value) = number(default) else { return };
+    if minimum.is_some_and(|minimum| value < minimum) || maximum.is_some_and(|maximum| value > maximum) {
+        errors.push(default, &codes::DEFAULT_OUTSIDE, "the default is outside of the range");
+    }
+}
+
+/// The number that a literal, or `Some` of one, stands for.
+fn number(expression: &Expr) -> Option<f64> {
+    match expression {
+        Expr::Group(group) => number(&group.expr),
+        Expr::Paren(paren) => number(&paren.expr),
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => number(expr).map(|number| -number),
+        Expr::Call(ExprCall { func, args, .. }) if args.len() == 1 => match &**func {
+            Expr::Path(path) if path.path.is_ident("Some") => number(&args[0]),
+            _ => None,
+        },
+        Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_digits().parse().ok(),
+        Expr::Lit(ExprLit { lit: Lit::Float(literal), .. }) => literal.base10_digits().parse().ok(),
+        _ => None,
+    }
 }
 
 fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
@@ -145,7 +194,7 @@ fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
 }
 
 /// Reports what an argument's type borrows or leaves open.
-fn owned(ty: &Type, errors: &mut Errors) -> bool {
+fn owned(ty: &Type, may_be_context: bool, errors: &mut Errors) -> bool {
     if let Some(ty) = impl_trait(ty) {
         errors.push(&ty, &codes::GENERIC, "a tool cannot be generic");
         return false;
@@ -156,6 +205,10 @@ fn owned(ty: &Type, errors: &mut Errors) -> bool {
         let owned = match bare(&reference.elem) {
             Type::Path(path) if path.path.is_ident("str") => "use `String`".to_owned(),
             Type::Slice(slice) => format!("use `Vec<{}>`", slice.elem.to_token_stream()),
+            other @ Type::Path(_) if may_be_context => {
+                let ty = other.to_token_stream();
+                format!("use `{ty}`; if it is the context, write `&ToolContext` under its own name")
+            }
             other => format!("use `{}`", other.to_token_stream()),
         };
         errors.push_with_help(&reference, &codes::BORROWED, "an argument cannot be borrowed", owned);
@@ -189,9 +242,5 @@ impl Visit<'_> for Borrowed {
     fn visit_type_fn_ptr(&mut self, function: &syn::TypeFnPtr) {
         // Its references are its own; that it cannot be read from JSON is told by its bound.
         let _ = function;
-    }
-
-    fn visit_type(&mut self, ty: &Type) {
-        visit::visit_type(self, ty);
     }
 }

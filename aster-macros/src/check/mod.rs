@@ -2,7 +2,7 @@
 //! [`model`](crate::model).
 
 mod args;
-mod name;
+pub(crate) mod name;
 pub(crate) mod server;
 mod signature;
 
@@ -46,6 +46,10 @@ pub(crate) fn tool(
     let (takes_context, arguments) = args::check(function, errors);
     let description = description(function, errors);
     let name = name::tool(ident, options.name.as_ref(), errors);
+    if matches!(home, Home::Package) && name::is_primitive(ident) {
+        let what = format!("the type beside this function would hide the primitive `{ident}`");
+        errors.push(ident, &codes::PRIMITIVE, what);
+    }
     let server = server(options, home, errors);
     if let (Some(server), Some(name)) = (&server, &name) {
         name::whole(server, name, options.name.as_ref(), ident, errors);

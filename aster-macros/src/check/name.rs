@@ -154,9 +154,50 @@ pub(crate) fn snake(camel: &str) -> String {
     snake
 }
 
+/// Whether a free function's type would hide one of the language's own.
+pub(crate) fn is_primitive(function: &Ident) -> bool {
+    const PRIMITIVES: [&str; 17] = [
+        "bool", "char", "str", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32",
+        "u64", "u128", "usize",
+    ];
+    PRIMITIVES.contains(&function.unraw().to_string().as_str())
+}
+
+/// What a function's variant in the enum of its server's tools is called: `fetch_page` is `FetchPage`.
+pub(crate) fn variant(function: &Ident) -> String {
+    let mut camel = String::new();
+    for word in function.unraw().to_string().split('_') {
+        let mut characters = word.chars();
+        camel.extend(characters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(characters.as_str());
+    }
+    // What is left of `_1` and `self_` cannot stand alone.
+    if camel == "Self" || !camel.starts_with(char::is_alphabetic) {
+        camel.insert(0, '_');
+    }
+    camel
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_variants() {
+        for (function, name) in [
+            ("fetch_page", "FetchPage"),
+            ("fetchPage", "FetchPage"),
+            ("v_1", "V1"),
+            ("_1", "_1"),
+            ("self_", "_Self"),
+            ("r#type", "Type"),
+            ("größe", "Größe"),
+        ] {
+            let function: Ident = syn::parse_str(function).unwrap();
+            assert_eq!(variant(&function), name);
+            assert!(syn::parse_str::<Ident>(name).is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn names_of_types() {

@@ -36,6 +36,7 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         }
     }
     same_names(&judged.iter().flatten().collect::<Vec<_>>(), name.as_deref(), errors);
+    same_variants(item, errors);
 
     Some(Server {
         home,
@@ -108,6 +109,27 @@ fn same_names(tools: &[&(Tool, Option<LitStr>)], server: Option<&str>, errors: &
             (Some(literal), None) => errors.push_pair(literal, &first.ident, &codes::SAME_TOOL, what),
             (None, Some(first)) => errors.push_pair(&second.ident, first, &codes::SAME_TOOL, what),
             (None, None) => errors.push_pair(&second.ident, &first.ident, &codes::SAME_TOOL, what),
+        }
+    }
+}
+
+/// Reports functions of different names that become one variant of the tool enum.
+fn same_variants(item: &ServerItem, errors: &mut Errors) {
+    let tools: Vec<(&Ident, String, bool)> = item
+        .tools()
+        .map(|tool| {
+            let function = &tool.signature.ident;
+            (function, name::variant(function), tool.conditions().is_empty())
+        })
+        .collect();
+    for (at, (second, name, unconditional)) in tools.iter().enumerate() {
+        let clashes = |(first, other, alone): &&(&Ident, String, bool)| {
+            other == name && first != second && *alone && *unconditional
+        };
+        if let Some((first, ..)) = tools[..at].iter().find(clashes) {
+            let what =
+                format!("`{first}` and `{second}` are both `{name}` in the enum of the server's tools");
+            errors.push_pair(second, first, &codes::SAME_VARIANT, what);
         }
     }
 }

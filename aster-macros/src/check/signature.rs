@@ -1,9 +1,11 @@
 //! What a tool's signature may look like, but for its parameters.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::visit::{self, Visit};
-use syn::{GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait};
+use syn::visit::Visit;
+use syn::{
+    GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait, TypeParamBound,
+};
 
 use super::Home;
 use crate::diag::{Errors, codes};
@@ -21,12 +23,38 @@ pub(crate) fn check(function: &Function, home: &Home, errors: &mut Errors) {
     returned(signature, errors);
 }
 
-/// The return type; `None` is `()`.
+/// The return type; `None` is `()`. The lifetimes of the function are left open in it, for outside they have no name.
 pub(crate) fn output(signature: &Signature) -> Option<Type> {
-    match &signature.output {
-        ReturnType::Default => None,
-        ReturnType::Type(_, ty) => Some((**ty).clone()),
+    let ReturnType::Type(_, ty) = &signature.output else { return None };
+    let named: Vec<&Ident> = signature.generics.lifetimes().map(|named| &named.lifetime.ident).collect();
+    if named.is_empty() {
+        return Some((**ty).clone());
     }
+    let open = syn::parse2(without_names(ty.to_token_stream(), &named));
+    Some(open.unwrap_or_else(|_| (**ty).clone()))
+}
+
+/// The tokens with `'_` in the place of these lifetimes.
+fn without_names(tokens: TokenStream, named: &[&Ident]) -> TokenStream {
+    let mut after_quote = false;
+    let replace = |tree: TokenTree| {
+        let is_name = std::mem::replace(
+            &mut after_quote,
+            matches!(&tree, TokenTree::Punct(punct) if punct.as_char() == '\''),
+        );
+        match tree {
+            TokenTree::Ident(ident) if is_name && named.contains(&&ident) => {
+                Ident::new("_", ident.span()).into()
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), without_names(group.stream(), named));
+                inner.set_span(group.span());
+                inner.into()
+            }
+            other => other,
+        }
+    };
+    tokens.into_iter().map(replace).collect()
 }
 
 fn qualifiers(signature: &Signature, errors: &mut Errors) {
@@ -114,7 +142,14 @@ fn returned(signature: &Signature, errors: &mut Errors) {
     }
     if let Some(ty) = impl_trait(ty) {
         let what = format!("tool `{}` does not name what it returns", signature.ident);
-        errors.push(ty, &codes::OUTPUT, what);
+        let is_future = ty.bounds.iter().any(|bound| match bound {
+            TypeParamBound::Trait(bound) => {
+                bound.path.segments.last().is_some_and(|segment| segment.ident == "Future")
+            }
+            _ => false,
+        });
+        let help = if is_future { "write `async fn`, and what it gives" } else { codes::OUTPUT.help };
+        errors.push_with_help(ty, &codes::OUTPUT, what, help);
     }
 }
 
@@ -124,10 +159,6 @@ pub(crate) fn impl_trait(ty: &Type) -> Option<TypeImplTrait> {
     impl Visit<'_> for Search {
         fn visit_type_impl_trait(&mut self, ty: &TypeImplTrait) {
             self.0.get_or_insert_with(|| ty.clone());
-        }
-
-        fn visit_type(&mut self, ty: &Type) {
-            visit::visit_type(self, ty);
         }
     }
     let mut search = Search(None);

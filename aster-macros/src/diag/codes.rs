@@ -6,12 +6,17 @@
 //! | code | misuse | told by |
 //! |---|---|---|
 //! | A0109 | a future that is not `Send` | rustc |
+//! | A0110 | a function of an `impl` that lacks its `#[mcp_server]`, and takes no `self` to tell it by | rustc |
 //! | A0209 | a parameter's type without its derives | `ToolArg` |
+//! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
+//! | A0214 | a URL that is no text | `UrlText` |
+//! | A0215 | a range of something that is no number | `Ranged` |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
+//! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
@@ -145,6 +150,21 @@ pub(crate) static TOO_MANY: Code = Code {
 pub(crate) static SAME_ARGUMENT: Code =
     Code { id: "A0208", title: "an argument's name on the wire is its own", help: "rename one" };
 
+pub(crate) static EMPTY_RANGE: Code =
+    Code { id: "A0210", title: "a range has numbers in it", help: "write the smaller bound first" };
+
+pub(crate) static DEFAULT_OUTSIDE: Code = Code {
+    id: "A0211",
+    title: "a default is one of the values that a caller may give",
+    help: "choose a default inside, or widen the range",
+};
+
+pub(crate) static CONDITIONAL: Code = Code {
+    id: "A0212",
+    title: "a tool's arguments are the same wherever it is compiled",
+    help: "put the `cfg` on the tool, or make the argument an `Option`",
+};
+
 pub(crate) static CHARACTER: Code =
     Code { id: "A0401", title: "names must suit every model provider", help: "use `[a-z0-9_-]`" };
 
@@ -176,6 +196,18 @@ pub(crate) static SAME_TOOL: Code = Code {
     id: "A0407",
     title: "a tool's name is its own on its server",
     help: "rename one, or set `name = \"…\"`",
+};
+
+pub(crate) static SAME_VARIANT: Code = Code {
+    id: "A0408",
+    title: "each tool of a server is a variant of its tool enum",
+    help: "rename one of the functions; `name = \"…\"` keeps the tool's name",
+};
+
+pub(crate) static PRIMITIVE: Code = Code {
+    id: "A0409",
+    title: "beside a free function stands a type of its name, which holds its `TOOL`",
+    help: "rename the function; `name = \"…\"` keeps the tool's name",
 };
 
 pub(crate) static NO_TOOLS: Code = Code {

@@ -36,7 +36,7 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
         let maximum = super::option(private, range.maximum.as_ref());
         quote_spanned!(spot=> .range::<#ty>(#minimum, #maximum))
     });
-    let url = url.then(|| quote_spanned!(spot=> .url()));
+    let url = url.then(|| quote_spanned!(spot=> .url::<#ty>()));
     quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #default #range #url;)
 }
 

@@ -2,17 +2,19 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::Attribute;
 
 use super::server::{enum_of, tool_enum};
 use super::tool::located;
-use crate::check::is_method;
 use crate::check::server::last_segment;
+use crate::check::{is_method, name};
 use crate::parse::item::{Function, ServerItem};
 use crate::path::CratePath;
 
-/// The function, and its constant. A method stays alone: nothing but methods may stand beside it.
+/// The function, and its constant. A method stays alone: nothing but methods may stand beside it. So does a function whose
+/// type would hide a primitive.
 pub(crate) fn tool(function: &Function, krate: &CratePath) -> TokenStream {
-    if is_method(function) {
+    if is_method(function) || name::is_primitive(&function.signature.ident) {
         return quote!(#function);
     }
     let private = krate.private();
@@ -41,7 +43,18 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         #[doc = "Not right."]
         pub const GROUPS: &'static [&'static str] = &[];
     };
-    let variants = item.tools().map(|tool| (&tool.signature.ident, &[][..], None));
+    let tools: Vec<(&Ident, Vec<Attribute>)> =
+        item.tools().map(|tool| (&tool.signature.ident, tool.conditions())).collect();
+    // Two of one name have been reported.
+    let is_first = |at: usize| {
+        let name = name::variant(tools[at].0);
+        !tools[..at].iter().any(|(first, conditions)| conditions.is_empty() && name::variant(first) == name)
+    };
+    let variants = tools
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| is_first(*at))
+        .map(|(_, (ident, conditions))| (*ident, conditions.as_slice(), None));
     match item {
         ServerItem::Impl(block)
             if block.header.trait_.is_none() && block.header.generics.params.is_empty() =>

@@ -4,8 +4,9 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::tool::{located, spec};
+use super::tool::{deprecated, located, spec};
 use super::{location, option};
+use crate::check::name;
 use crate::model::{Server, ServerHome, Tool};
 use crate::path::CratePath;
 
@@ -15,11 +16,13 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let mixed = Span::mixed_site();
     let constant = constant(server, private);
     let about = format!("The server `{}`, for `catalogue!`.", server.name);
+    let deprecated = deprecated();
     let tiers_about = format!("The tier of each tool of `{}`.", server.name);
     let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
     let maps = |spec: TokenStream| {
         quote_spanned! {mixed=>
             #[doc = #about]
+            #deprecated
             pub const SERVER: &'static #private::ServerSpec = &#constant;
             #[doc = #tiers_about]
             pub const TIERS: &'static [#private::Tier] = &#private::tiers::<{ #spec.tools.len() }>(#spec);
@@ -58,13 +61,12 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
 }
 
 /// What stands beside a module: its group, since the path to it is written outside and means there what it means.
-pub(crate) fn beside(server: &Server, krate: &CratePath, conditions: &[syn::Attribute]) -> TokenStream {
+pub(crate) fn beside(server: &Server, krate: &CratePath) -> TokenStream {
     let (ServerHome::Module(module), Some(group)) = (&server.home, &server.group) else {
         return TokenStream::new();
     };
     let private = &krate.private();
     quote_spanned! {Span::mixed_site()=>
-        #(#conditions)*
         impl #private::ServerGroup for #module::Tool {
             const GROUP: #private::Group = #group;
         }
@@ -87,7 +89,7 @@ pub(super) fn tool_enum<'a>(
     let about = format!("The tools of the server `{server}`, in the order of its list.");
     let name = located(name, at);
     let variants = variants.map(|(ident, conditions, about)| {
-        let variant = located(&format_ident!("{}", camel(&ident.unraw().to_string())), ident);
+        let variant = located(&format_ident!("{}", name::variant(ident)), ident);
         let about = about.map(|about| quote!(#[doc = #about]));
         quote!(#(#conditions)* #about #variant)
     });
@@ -140,15 +142,4 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
             location: #location,
         }
     }
-}
-
-/// `fetch_page` as `FetchPage`.
-fn camel(snake: &str) -> String {
-    let mut camel = String::new();
-    for word in snake.split('_') {
-        let mut characters = word.chars();
-        camel.extend(characters.next().into_iter().flat_map(char::to_uppercase));
-        camel.push_str(characters.as_str());
-    }
-    camel
 }

@@ -16,23 +16,30 @@ pub(crate) fn free(tool: &Tool, krate: &CratePath) -> TokenStream {
         Some(server) => quote!(#server),
         None => quote!(#private::package_server!()),
     };
-    let Tool { ident, visibility, conditions, .. } = tool;
+    let Tool { ident, visibility, .. } = tool;
     let place = located(ident, ident);
     let spec = spec(tool, &server, &quote!(#ident), private);
+    let deprecated = deprecated();
     let about = format!("The tool that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw());
     quote_spanned! {Span::mixed_site()=>
-        #(#conditions)*
         #[doc = #about]
         #visibility enum #place {}
-        #(#conditions)*
         impl #place {
             #[doc = #about]
+            #deprecated
             #visibility const TOOL: &'static #private::ToolSpec = &#spec;
         }
-        #(#conditions)*
-        const _: () = #private::check_tool(#place::TOOL);
-        #(#conditions)*
-        #private::submit! { #private::Entry::Tool(#place::TOOL) }
+        const _: () = {
+            #private::check_tool(#place::TOOL);
+            #private::submit! { #private::Entry::Tool(#place::TOOL) }
+        };
+    }
+}
+
+/// For a constant that calls what it was generated from: that this is deprecated is for others to hear.
+pub(super) fn deprecated() -> TokenStream {
+    quote_spanned! {Span::mixed_site()=>
+        #[allow(deprecated, reason = "a deprecated tool is offered until it is removed")]
     }
 }
 
@@ -96,11 +103,17 @@ pub(super) fn spec(
     }
 }
 
+/// A local variable of generated code. A pattern sees the constants around it, whatever its span, so the name is one that
+/// nobody gives to a constant.
+fn binding(name: &str) -> Ident {
+    format_ident!("__aster_{name}", span = Span::mixed_site())
+}
+
 fn input_schema(tool: &Tool, private: &TokenStream) -> TokenStream {
     if tool.arguments.is_empty() {
         return quote_spanned!(Span::mixed_site()=> || #private::InputSchema::new().finish());
     }
-    let schema = Ident::new("schema", Span::mixed_site());
+    let schema = binding("schema");
     let arguments = tool.arguments.iter().map(|argument| asserts::describe(private, &schema, argument));
     quote_spanned! {Span::mixed_site()=>
         || {
@@ -115,21 +128,19 @@ fn input_schema(tool: &Tool, private: &TokenStream) -> TokenStream {
 /// blocking pool where it is no `async fn`.
 fn call(tool: &Tool, function: &TokenStream, private: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
-    let call = Ident::new("call", mixed);
-    let locals: Vec<Ident> =
-        (0..tool.arguments.len()).map(|at| format_ident!("argument_{at}", span = mixed)).collect();
+    let (invocation, call, state, context) =
+        (binding("invocation"), binding("call"), binding("state"), binding("context"));
+    let locals: Vec<Ident> = (0..tool.arguments.len()).map(|at| binding(&format!("argument_{at}"))).collect();
     let decoded = tool
         .arguments
         .iter()
         .zip(&locals)
         .map(|(argument, local)| asserts::decode(private, &call, local, argument));
 
-    let state = tool.takes_self.then(|| quote_spanned!(mixed=> state));
-    let open_state = tool.takes_self.then(|| quote_spanned!(mixed=> let state = #call.state::<Self>();));
-    let context = if tool.takes_context { quote_spanned!(mixed=> context) } else { quote!(_) };
-    let lent = state.iter().cloned().chain(tool.takes_context.then(|| quote_spanned!(mixed=> context)));
-    let taken = state.iter().cloned().chain(locals.iter().map(|local| quote!(#local)));
-    let taken_again = taken.clone();
+    let state = tool.takes_self.then_some(&state);
+    let open_state = state.map(|state| quote_spanned!(mixed=> let #state = #call.state::<Self>();));
+    let lent = state.into_iter().chain(tool.takes_context.then_some(&context));
+    let taken: Vec<&Ident> = state.into_iter().chain(&locals).collect();
     let ident_span = mixed.located_at(tool.ident.span());
     let arguments = lent.map(|local| quote!(&#local)).chain(locals.iter().map(|local| quote!(#local)));
     let called = quote_spanned!(ident_span=> #function(#(#arguments),*));
@@ -142,13 +153,14 @@ fn call(tool: &Tool, function: &TokenStream, private: &TokenStream) -> TokenStre
         let result = asserts::result(private, tool, called);
         quote_spanned!(ident_span=> #here::run_blocking(move || #result))
     };
+    let context = if tool.takes_context { quote!(#context) } else { quote!(_) };
     quote_spanned! {mixed=>
-        |invocation| {
-            let mut #call = #private::Call::open(invocation);
+        |#invocation| {
+            let mut #call = #private::Call::open(#invocation);
             #open_state
             #(#decoded)*
             match (#call.finish(), #(#taken,)*) {
-                (#private::Some(#context), #(#private::Some(#taken_again),)*) => #future,
+                (#private::Some(#context), #(#private::Some(#taken),)*) => #future,
                 _ => #call.refuse(),
             }
         }

@@ -167,3 +167,68 @@ fn a_method_without_its_server_stays_alone() {
         assert!(tokens.to_string().ends_with(&method.to_string()), "{tokens}");
     }
 }
+
+#[test]
+fn numbers_are_compared_where_they_are_written() {
+    let judged = |option: TokenStream| {
+        let output = mcp_tool(
+            quote!(tier = Standard),
+            quote! {
+                /// Lists the pages.
+                fn list(#[arg(#option)] limit: u8) {}
+            },
+        );
+        headlines(&output).join("; ")
+    };
+    assert_eq!(judged(quote!(range(-1.5..=-2))), "no number is in this range");
+    assert_eq!(judged(quote!(range(1_000..=0x10))), "no number is in this range");
+    assert_eq!(judged(quote!(range(1..=1), default = 1)), "");
+    assert_eq!(judged(quote!(range(..=9), default = Some(10))), "the default is outside of the range");
+    assert_eq!(judged(quote!(range(0..), default = (-1))), "the default is outside of the range");
+    assert_eq!(judged(quote!(range(MAX..=1), default = DEFAULT)), "");
+}
+
+#[test]
+fn help_knows_the_case() {
+    let help = |function: TokenStream| {
+        let (_, errors) = mcp_tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #function));
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        error.to_string().lines().nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        help(quote!(
+            fn fetch() -> impl std::future::Future<Output = String> {}
+        )),
+        "help: write `async fn`, and what it gives"
+    );
+    assert_eq!(
+        help(quote!(
+            fn fetch(ctx: &Ctx) {}
+        )),
+        "help: use `Ctx`; if it is the context, write `&ToolContext` under its own name"
+    );
+    assert_eq!(
+        help(quote!(
+            fn fetch(first: u8, second: &Path) {}
+        )),
+        "help: use `Path`"
+    );
+}
+
+#[test]
+fn a_named_lifetime_is_left_open() {
+    let tokens = pretty(mcp_server(
+        quote!(),
+        quote! {
+            impl Web {
+                /// Reads a page.
+                #[mcp_tool(tier = Standard)]
+                fn page<'a>(&'a self) -> Result<Cow<'a, str>, &'static str> {}
+            }
+        },
+    ));
+    assert!(
+        tokens.contains("output_schema::<\n                    Result<Cow<'_, str>, &'static str>"),
+        "{tokens}"
+    );
+}

@@ -313,7 +313,7 @@ fn wrong(key: &Ident, value: &Value, code: &Code, takes: &str, example: &str, er
 }
 
 /// An expression without the invisible groups that `macro_rules!` puts around what it was given.
-fn ungroup(mut expression: Expr) -> Expr {
+pub(super) fn ungroup(mut expression: Expr) -> Expr {
     while let Expr::Group(group) = expression {
         expression = *group.expr;
     }
@@ -421,7 +421,8 @@ fn read_duration(text: &str) -> Option<Duration> {
 
 fn range(key: &Ident, value: Value, errors: &mut Errors) -> Option<Range> {
     if let Value::List(tokens) = &value
-        && let Ok(Expr::Range(ExprRange { start, limits, end, .. })) = syn::parse2(tokens.clone())
+        && let Ok(Expr::Range(ExprRange { start, limits, end, .. })) =
+            syn::parse2(tokens.clone()).map(ungroup)
     {
         // `1..20` would leave 20 out, which a reader of a schema's `maximum` does not expect.
         let open_end = matches!(limits, RangeLimits::HalfOpen(_)) && end.is_some();
@@ -475,5 +476,13 @@ mod tests {
         for bad in ["", "30", "s", "0s", "1.5s", "30 s", "-1s", "99999999999999999999s", "1h"] {
             assert_eq!(read_duration(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_range_may_come_out_of_a_macro() {
+        let range = TokenTree::Group(proc_macro2::Group::new(proc_macro2::Delimiter::None, quote!(1..=5)));
+        let mut errors = Errors::default();
+        let options = ArgOptions::parse(&[syn::parse_quote!(#[arg(range(#range))])], &mut errors);
+        assert!(errors.is_empty() && options.range.is_some());
     }
 }

@@ -2,17 +2,19 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta};
+
+use super::attr::ungroup;
 
 /// The doc comment of an item or a parameter.
 #[derive(Debug, Default)]
 pub(crate) struct Doc {
-    /// The text, without the indentation that all of its lines share. What a macro puts in (`#[doc = include_str!(…)]`)
-    /// cannot be read here.
+    /// The text, without the indentation that all of its lines share and without the sections that only concern Rust.
+    /// What a macro puts in (`#[doc = include_str!(…)]`) cannot be read here.
     pub text: String,
     /// Whether there is a doc attribute at all.
     pub present: bool,
-    /// The values of the attributes.
+    /// The values of the attributes, those that are literals as in the text.
     pub parts: Vec<Expr>,
     /// Whether one of them is a macro.
     pub computed: bool,
@@ -23,21 +25,78 @@ pub(crate) struct Doc {
 impl Doc {
     pub(crate) fn of(attributes: &[Attribute]) -> Self {
         let mut lines = Vec::new();
+        let mut sections = Sections::default();
         let mut doc = Self::default();
         for attribute in attributes.iter().filter(|attribute| is_doc(attribute)) {
             let Meta::NameValue(pair) = &attribute.meta else { continue };
             doc.present = true;
             attribute.to_tokens(&mut doc.tokens);
-            doc.parts.push(pair.value.clone());
-            match &pair.value {
-                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
-                    lines.extend(lines_of(&text.value()));
+            match ungroup(pair.value.clone()) {
+                Expr::Lit(ExprLit { attrs, lit: Lit::Str(text) }) => {
+                    let mut kept = lines_of(&text.value());
+                    kept.retain(|line| sections.keep(line));
+                    if !kept.is_empty() {
+                        let lit = Lit::Str(LitStr::new(&kept.join("\n"), text.span()));
+                        doc.parts.push(Expr::Lit(ExprLit { attrs, lit }));
+                        lines.extend(kept);
+                    }
                 }
-                _ => doc.computed = true,
+                other => {
+                    doc.computed = true;
+                    doc.parts.push(other);
+                }
             }
         }
-        doc.text = dedent(&lines);
+        doc.text = dedent(&lines).join("\n").trim().to_owned();
         doc
+    }
+}
+
+/// Headings of what rustdoc asks for and whoever calls the tool from elsewhere has no use for.
+const FOR_RUST: [&str; 4] = ["errors", "panics", "safety", "examples"];
+
+/// Leaves out sections that speak to whoever calls the function from Rust, line by line.
+#[derive(Default)]
+struct Sections {
+    /// The fence of the code block that is open.
+    fence: Option<String>,
+    /// The level of the heading whose section is being left out.
+    dropped: Option<usize>,
+}
+
+impl Sections {
+    fn keep(&mut self, line: &str) -> bool {
+        let bare = line.trim_start_matches(' ');
+        // Further in, it is code.
+        if line.len() - bare.len() < 4 {
+            self.fence_or_heading(bare);
+        }
+        self.dropped.is_none()
+    }
+
+    fn fence_or_heading(&mut self, line: &str) {
+        if let Some(open) = &self.fence {
+            let closes =
+                line.starts_with(open.as_str()) && line.trim_start_matches(&open[..1]).trim().is_empty();
+            if closes {
+                self.fence = None;
+            }
+            return;
+        }
+        if let Some(mark) = ["`", "~"].into_iter().find(|mark| line.starts_with(&mark.repeat(3))) {
+            let length = line.len() - line.trim_start_matches(mark).len();
+            self.fence = Some(mark.repeat(length));
+            return;
+        }
+        let title = line.trim_start_matches('#');
+        let level = line.len() - title.len();
+        if !(1..=6).contains(&level) || !title.starts_with(' ') {
+            return;
+        }
+        if self.dropped.is_none_or(|dropped| level <= dropped) {
+            let title = title.trim().trim_end_matches(['#', ':']).trim_end().to_lowercase();
+            self.dropped = FOR_RUST.contains(&title.as_str()).then_some(level);
+        }
     }
 }
 
@@ -46,7 +105,8 @@ pub(crate) fn is_doc(attribute: &Attribute) -> bool {
     attribute.path().is_ident("doc") && matches!(attribute.meta, Meta::NameValue(_))
 }
 
-/// The lines of one attribute. A block comment may begin each of them with an asterisk, which is no bullet.
+/// The lines of one attribute. A block comment may begin each of them with an asterisk, which is no bullet. A line comment
+/// begins with a space, which a `#[doc = "…"]` beside it need not have.
 fn lines_of(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let framed = match lines.as_slice() {
@@ -59,18 +119,22 @@ fn lines_of(text: &str) -> Vec<String> {
         Some(rest) if framed => rest.trim_end().to_owned(),
         _ => line.trim_end().to_owned(),
     };
-    lines.iter().map(bare).collect()
+    let lines: Vec<String> = lines.iter().map(bare).collect();
+    match lines.as_slice() {
+        [line] => vec![line.strip_prefix(' ').unwrap_or(line).to_owned()],
+        lines => dedent(lines),
+    }
 }
 
-fn dedent(lines: &[String]) -> String {
+/// The lines without the indentation that they share.
+fn dedent(lines: &[String]) -> Vec<String> {
     let indentation = lines
         .iter()
         .filter(|line| !line.is_empty())
         .map(|line| line.len() - line.trim_start_matches(' ').len())
         .min()
         .unwrap_or(0);
-    let lines: Vec<&str> = lines.iter().map(|line| line.get(indentation..).unwrap_or("")).collect();
-    lines.join("\n").trim().to_owned()
+    lines.iter().map(|line| line.get(indentation..).unwrap_or("").to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -114,5 +178,80 @@ mod tests {
         };
         let doc = Doc::of(&item.attrs);
         assert!(doc.present && doc.computed && doc.text.is_empty());
+    }
+
+    #[test]
+    fn what_only_concerns_rust_is_left_out() {
+        let item = parse_quote! {
+            /// Reads a page.
+            ///
+            /// ```text
+            /// # Errors
+            /// ```
+            ///
+            /// # When to use it
+            ///
+            /// Often.
+            ///
+            ///     # Panics
+            ///
+            /// ## Errors
+            ///
+            /// Where it is missing.
+            ///
+            /// ### More of them
+            ///
+            /// ~~~
+            /// # Notes
+            /// ~~~
+            ///
+            /// # Notes #
+            ///
+            /// None.
+            /// # Examples
+            /// # Safety:
+            fn f() {}
+        };
+        let text = text(item);
+        assert_eq!(
+            text,
+            "Reads a page.\n\n```text\n# Errors\n```\n\n# When to use it\n\nOften.\n\n    # Panics\n\n\
+             # Notes #\n\nNone."
+        );
+        let only: ItemFn = parse_quote! {
+            /// # Errors
+            ///
+            /// Never.
+            fn f() {}
+        };
+        let doc = Doc::of(&only.attrs);
+        assert!(doc.present && doc.text.is_empty());
+    }
+
+    #[test]
+    fn comments_and_attributes_mix() {
+        let item = parse_quote! {
+            #[doc = "One."]
+            /// Two.
+            ///   * three
+            #[doc = " Four.\n Five."]
+            fn f() {}
+        };
+        assert_eq!(text(item), "One.\nTwo.\n  * three\nFour.\nFive.");
+
+        let mut item: ItemFn = parse_quote! {
+            /// Two.
+            #[doc = concat!("Three", ".")]
+            fn f() {}
+        };
+        if let Meta::NameValue(pair) = &mut item.attrs[0].meta {
+            let expr = Box::new(parse_quote!(" One."));
+            pair.value =
+                Expr::Group(syn::ExprGroup { attrs: Vec::new(), group_token: Default::default(), expr });
+        }
+        let doc = Doc::of(&item.attrs);
+        let parts = &doc.parts;
+        assert!(doc.computed);
+        assert_eq!(quote::quote!(#(#parts),*).to_string(), r#""One." , concat ! ("Three" , ".")"#);
     }
 }

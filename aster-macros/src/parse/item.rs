@@ -2,7 +2,7 @@
 //! that this parser does not know yet is rustc's business.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, Visibility};
 
@@ -35,6 +35,8 @@ pub(crate) struct Parameter {
     pub doc: Doc,
     /// Its `#[arg]`s.
     pub options: Vec<Attribute>,
+    /// Its `#[cfg]`s.
+    pub conditions: Vec<Attribute>,
 }
 
 impl Function {
@@ -42,7 +44,8 @@ impl Function {
         matches!(self.body, TokenTree::Group(_))
     }
 
-    /// The conditions under which the function exists, which hold for what is generated from it as well.
+    /// The conditions under which a server's tool exists, which hold for what is generated from it as well. A free
+    /// function's have been met before its attribute is asked.
     pub(crate) fn conditions(&self) -> Vec<Attribute> {
         self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
     }
@@ -70,19 +73,29 @@ impl ToTokens for Function {
             let mark = Ident::new(TAKEN, Span::call_site());
             quote!(#[#path(#mark)])
         });
-        tokens.extend(quote!(#(#attributes)* #taken #visibility #signature #body));
+        // Lints against what a tool cannot be without.
+        let allowed = quote_spanned! {Span::mixed_site()=>
+            #[allow(
+                clippy::needless_pass_by_value,
+                clippy::too_many_arguments,
+                reason = "a tool owns its arguments, and its schema shows each of them"
+            )]
+        };
+        tokens.extend(quote!(#(#attributes)* #allowed #taken #visibility #signature #body));
     }
 }
 
 fn take_parameter(argument: &mut FnArg) -> Option<Parameter> {
     let FnArg::Typed(typed) = argument else { return None };
     let doc = Doc::of(&typed.attrs);
-    let (options, rest) = std::mem::take(&mut typed.attrs)
+    let (options, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut typed.attrs)
         .into_iter()
         .filter(|attribute| !doc::is_doc(attribute))
         .partition(|attribute| attribute.path().is_ident("arg"));
+    let is_condition = |attribute: &&Attribute| attribute.path().is_ident("cfg");
+    let conditions = rest.iter().filter(is_condition).cloned().collect();
     typed.attrs = rest;
-    Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options })
+    Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options, conditions })
 }
 
 /// Whether this is `#[mcp_tool]`, under whatever path.
@@ -153,11 +166,6 @@ impl ServerItem {
 impl Module {
     pub(crate) fn is_inline(&self) -> bool {
         self.members.is_some()
-    }
-
-    /// The `#[cfg]`s of the module.
-    pub(crate) fn conditions(&self) -> Vec<Attribute> {
-        self.header.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
     }
 
     /// The module with what was generated for it inside.

@@ -201,7 +201,7 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
     let server = Server {
         name: name.to_owned(),
         title: line(&listing.title, 100),
-        description: line(&listing.instructions, SERVER_LINE),
+        description: line(&listing.instructions.as_deref().map(without_headings), SERVER_LINE),
         native: false,
         health: listing.health.clone(),
         group: name.to_owned(),
@@ -210,6 +210,15 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
         tools: tools.len(),
     };
     Part { server, tools, problems }
+}
+
+/// Instructions without the lines that are Markdown headings, unless they are all there is: a server's line should say
+/// what it is for.
+fn without_headings(text: &str) -> String {
+    let is_heading = |line: &&str| line.trim_start().starts_with('#');
+    let body: Vec<&str> = text.lines().filter(|line| !is_heading(line)).collect();
+    let body = body.join("\n");
+    if body.trim().is_empty() { text.replace('#', "") } else { body }
 }
 
 fn external_tool(

@@ -49,11 +49,13 @@ impl Redactor {
     /// ```
     #[must_use]
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
-        let mut patterns: Vec<String> = values
-            .into_iter()
-            .filter(|value| value.as_ref().len() >= MIN_SECRET)
-            .flat_map(|v| forms(v.as_ref()))
-            .collect();
+        let mut patterns: Vec<String> = Vec::new();
+        for value in values {
+            // A key of several lines turns up line by line.
+            let lines = value.as_ref().lines().map(str::trim);
+            let parts = std::iter::once(value.as_ref()).chain(lines);
+            parts.filter(|part| part.len() >= MIN_SECRET).for_each(|part| patterns.extend(forms(part)));
+        }
         patterns.sort();
         patterns.dedup();
         if patterns.is_empty() {
@@ -162,6 +164,12 @@ mod tests {
     #[test]
     fn short_values_are_words_and_stay() {
         assert_eq!(Redactor::new(["true", ""]).redact("it is true"), "it is true");
+    }
+
+    #[test]
+    fn a_key_of_several_lines_is_found_line_by_line() {
+        let redactor = Redactor::new(["-----BEGIN KEY-----\nsupersecretline2\nx\n"]);
+        assert_eq!(redactor.redact("it wrote: supersecretline2 x"), "it wrote: [redacted] x");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a tool's parameter must be able to do: describe itself as a schema and be read from JSON.
 
+use std::borrow::Cow;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde_json::Value;
@@ -50,15 +52,53 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolArg for T {
     }
 
     fn __decode(value: &Value) -> Result<Self, DecodeError> {
-        serde_path_to_error::deserialize(value).map_err(|error| {
+        serde_path_to_error::deserialize(value).or_else(|error| {
+            // JSON Schema counts `3.0` as an integer, so the schema has promised to take it where serde does not.
+            if let Some(decoded) = with_integers(value).and_then(|value| T::deserialize(value).ok()) {
+                return Ok(decoded);
+            }
             let (path, found) = resolve(error.path(), value);
-            DecodeError { path, reason: without_value(&error.inner().to_string(), found) }
+            Err(DecodeError { path, reason: without_value(&error.inner().to_string(), found) })
         })
     }
 
     fn __missing() -> Option<Self> {
         T::deserialize(Absent).ok()
     }
+}
+
+/// A copy in which whole numbers that were written with a fraction are integers; `None` where there are none.
+fn with_integers(value: &Value) -> Option<Value> {
+    fn replace(value: &mut Value) -> bool {
+        match value {
+            Value::Number(number) => {
+                let integer = number.as_f64().filter(|_| number.is_f64()).and_then(integer);
+                let found = integer.is_some();
+                if let Some(integer) = integer {
+                    *value = integer;
+                }
+                found
+            }
+            // Not `any`, which would stop at the first.
+            Value::Array(items) => items.iter_mut().fold(false, |found, item| replace(item) | found),
+            Value::Object(members) => {
+                members.values_mut().fold(false, |found, member| replace(member) | found)
+            }
+            _ => false,
+        }
+    }
+    let mut value = value.clone();
+    replace(&mut value).then_some(value)
+}
+
+/// A whole number as JSON's integer, where 64 bits hold it. The way goes through its text, which is exact.
+fn integer(number: f64) -> Option<Value> {
+    if !number.is_finite() || number.fract() != 0.0 {
+        return None;
+    }
+    let text = format!("{number:.0}");
+    // `-0.0` is written as `-0`, which is an integer all the same.
+    text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<i64>().map(Value::from)).ok()
 }
 
 /// Why a value is not what a parameter's type expects, without the value.
@@ -150,6 +190,33 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// What `#[arg(default = …)]` can stand on: every type that is `serde::Serialize`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot have a default",
+    label = "cannot be written as JSON",
+    note = "a default stands in the schema: derive `serde::Serialize`"
+)]
+pub trait ToolDefault: serde::Serialize {}
+
+#[diagnostic::do_not_recommend]
+impl<T: serde::Serialize> ToolDefault for T {}
+
+/// Text that `#[arg(url)]` can say to be a URL, and `Option` and `Vec` of it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no URL",
+    label = "not a text",
+    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>` and `url::Url`, and on `Option` and `Vec` of them"
+)]
+pub trait UrlText {}
+
+impl UrlText for String {}
+impl UrlText for Cow<'static, str> {}
+impl UrlText for url::Url {}
+impl<T: UrlText> UrlText for Option<T> {}
+impl<T: UrlText> UrlText for Vec<T> {}
+
 /// Numbers that `#[arg(range(…))]` can bound, and `Option` of them.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -238,7 +305,7 @@ mod tests {
     }
 
     impl JsonSchema for Even {
-        fn schema_name() -> std::borrow::Cow<'static, str> {
+        fn schema_name() -> Cow<'static, str> {
             "Even".into()
         }
 
@@ -250,6 +317,21 @@ mod tests {
     #[test]
     fn a_message_of_ones_own_loses_the_value_too() {
         assert_eq!(refused::<Even>(json!("hunter2")), ": `…` is odd");
+    }
+
+    #[test]
+    fn an_integer_may_be_written_with_a_fraction_of_nothing() {
+        assert_eq!(u8::__decode(&json!(3.0)), Ok(3));
+        assert_eq!(i64::__decode(&json!(-3.0)), Ok(-3));
+        assert_eq!(i8::__decode(&json!(-0.0)), Ok(0));
+        assert_eq!(Vec::<u8>::__decode(&json!([1, 2.0, 3e0])), Ok(vec![1, 2, 3]));
+        assert_eq!(u64::__decode(&json!(1e19)), Ok(10_000_000_000_000_000_000));
+        assert_eq!(f64::__decode(&json!(3.0)), Ok(3.0));
+        assert_eq!(Value::__decode(&json!([3.0])), Ok(json!([3.0])));
+        assert_eq!(refused::<u8>(json!(300.0)), ": expected u8, found a number");
+        assert_eq!(refused::<u8>(json!(3.5)), ": expected u8, found a number");
+        assert_eq!(refused::<u64>(json!(1e300)), ": expected u64, found a number");
+        assert_eq!(refused::<Vec<u8>>(json!([3.0, "x"])), "[0]: expected u8, found a number");
     }
 
     #[test]

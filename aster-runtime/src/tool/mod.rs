@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
-pub(crate) use argument::{Ranged, kind};
-
+pub(crate) use argument::{Ranged, ToolDefault, UrlText, kind};
 pub use context::{ClientLink, LogLevel, ToolContext};
 pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolOutput, ToolResult,

@@ -280,8 +280,8 @@ impl fmt::Display for ToolError {
 
 impl Error for ToolError {}
 
-/// What a tool may return. Implemented for text, numbers, `bool`, `()`, [`Json`], [`Image`], [`Audio`], [`Resource`],
-/// [`Content`], `Vec<Content>`, [`ToolResult`], and `Result` of these.
+/// What a tool may return. Implemented for text, which may be borrowed from the server, numbers, `bool`, `()`, [`Json`],
+/// [`Image`], [`Audio`], [`Resource`], [`Content`], `Vec<Content>`, [`ToolResult`], and `Result` of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned from a tool",
     label = "not a tool result",
@@ -307,7 +307,8 @@ pub trait IntoToolResult {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be reported to the model",
     label = "not a tool error",
-    note = "implement `std::error::Error` for it, or `IntoToolError`, or convert it: `.map_err(|error| ToolError::new(…))`"
+    note = "implement `std::error::Error` for it, or `IntoToolError`, or convert it: `.map_err(|error| ToolError::new(…))`; a \
+            boxed error is `Box<dyn Error + Send + Sync>`"
 )]
 pub trait IntoToolError {
     /// The error as the model will read it.
@@ -403,7 +404,7 @@ macro_rules! as_text {
         }
     )*};
 }
-as_text!(String, &'static str, Cow<'static, str>, bool, char);
+as_text!(String, &str, Cow<'_, str>, bool, char);
 as_text!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 
 macro_rules! as_content {

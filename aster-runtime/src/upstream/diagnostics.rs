@@ -1,6 +1,7 @@
 //! What a server wrote beside its messages: the last lines of its standard error and of what was no message on its
 //! standard output, made safe to show and without the values that its configuration handed to it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -69,6 +70,11 @@ impl Diagnostics {
             None => return,
         };
         tracing::debug!(server = self.server, level = self.safe(level), message, "log message");
+    }
+
+    /// The text without configured values.
+    pub(super) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor.redact(text)
     }
 
     /// The text as one safe line, without configured values.

@@ -95,6 +95,8 @@ pub struct StdioServer {
     pub args: Vec<String>,
     /// Variables of its environment, beside [`INHERITED_VARIABLES`]. Their values are treated as secrets.
     pub env: BTreeMap<String, String>,
+    /// What else must not be shown, such as a token among the arguments.
+    pub secrets: Vec<String>,
     /// Its working directory; `None` is ours.
     pub cwd: Option<PathBuf>,
     /// What is configured of its tools.
@@ -122,6 +124,7 @@ impl StdioServer {
             env: BTreeMap::new(),
             cwd: None,
             settings: ExternalSettings::default(),
+            secrets: Vec::new(),
             startup_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(60),
             call_limit: Duration::from_secs(600),
@@ -144,6 +147,13 @@ impl StdioServer {
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds values that must not be shown, beside those of its environment: what a variable put into an argument, say.
+    #[must_use]
+    pub fn secrets<V: Into<String>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+        self.secrets.extend(values.into_iter().map(Into::into));
         self
     }
 

@@ -1,5 +1,6 @@
 //! Keeps one server running: starts it, watches it, tells what happens to it, and starts it again.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,9 @@ const RESUBSCRIBE: Duration = Duration::from_secs(5);
 
 /// How long changes of the list of tools are gathered before it is read again.
 const SETTLE: Duration = Duration::from_millis(100);
+
+/// How long they are gathered at most, where a server announces one after another.
+const MAX_SETTLE: Duration = Duration::from_secs(30);
 
 /// Why a server is down that was closed.
 const CLOSED: &str = "it has been closed";
@@ -79,7 +83,8 @@ impl StdioUpstream {
         let (listing, listing_seen) = watch::channel(Arc::new(Listing::without_tools(Health::Starting)));
         let (wanted, wanted_seen) = watch::channel(0);
         let closing = CancellationToken::new();
-        let diagnostics = Arc::new(Diagnostics::new(server.name.as_str(), server.env.values()));
+        let diagnostics =
+            Arc::new(Diagnostics::new(server.name.as_str(), server.env.values().chain(&server.secrets)));
         let server = Arc::new(server);
         let supervisor = Supervisor {
             server: Arc::clone(&server),
@@ -308,8 +313,8 @@ impl Supervisor {
     }
 
     async fn connect(&self, era: Era) -> Result<(Running, Vec<Value>), Start> {
-        let (mut process, stdout, stdin) =
-            Process::spawn(&self.server, &self.diagnostics).map_err(Start::Spawn)?;
+        let (mut process, stdout, stdin) = Process::spawn(&self.server, &self.diagnostics)
+            .map_err(|reason| Start::Spawn(self.diagnostics.safe(&reason)))?;
         let tap = Tap::new(Arc::clone(&self.diagnostics));
         let diagnostics = Arc::clone(&self.diagnostics);
         let opening = async {
@@ -344,9 +349,17 @@ impl Supervisor {
         self.state.send_replace(State::Ready(Arc::clone(connection)));
 
         let refresh = async {
+            let mut settle = SETTLE;
             loop {
-                tap.list_changed.notified().await;
-                sleep(SETTLE).await;
+                // A server that says so again and again, perhaps at each reading, is heard less and less often.
+                settle = match timeout(settle, tap.list_changed.notified()).await {
+                    Ok(()) => (2 * settle).min(MAX_SETTLE),
+                    Err(_) => {
+                        tap.list_changed.notified().await;
+                        SETTLE
+                    }
+                };
+                sleep(settle).await;
                 // What was said meanwhile is heard by this reading; what is said during it needs another.
                 let _ = tap.list_changed.notified().now_or_never();
                 match timeout(self.server.startup_timeout, connection.tools()).await {
@@ -421,7 +434,24 @@ impl Supervisor {
         self.state.send_replace(State::Down { attempt, reason: reason.into() });
     }
 
-    fn publish(&self, listing: Listing) {
+    /// What the server says of itself may hold what it was given: a description with a token in it would go to the model.
+    /// Schemas stay as they are, since a value of theirs is there to be sent back.
+    fn publish(&self, mut listing: Listing) {
+        let redact = |text: &mut String| {
+            if let Cow::Owned(redacted) = self.diagnostics.redact(text) {
+                *text = redacted;
+            }
+        };
+        for field in [&mut listing.title, &mut listing.version, &mut listing.instructions] {
+            field.as_mut().into_iter().for_each(redact);
+        }
+        for tool in &mut listing.tools {
+            for key in ["title", "description"] {
+                if let Some(Value::String(text)) = tool.get_mut(key) {
+                    redact(text);
+                }
+            }
+        }
         self.listing.send_if_modified(|current| {
             let differs = **current != listing;
             if differs {

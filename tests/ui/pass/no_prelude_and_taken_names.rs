@@ -16,9 +16,16 @@ pub fn None() {}
 pub trait Clone {}
 pub trait Into {}
 pub const CALL: u8 = 0;
-pub fn call() {}
-pub fn state() {}
-pub fn argument_0() {}
+#[expect(non_upper_case_globals, reason = "the point of the test")]
+mod constants {
+    pub const call: u8 = 0;
+    pub const state: u8 = 0;
+    pub const schema: u8 = 0;
+    pub const context: u8 = 0;
+    pub const invocation: u8 = 0;
+    pub const argument_0: u8 = 0;
+}
+pub use constants::*;
 
 ::aster_runtime::groups! { pub RESEARCH }
 

@@ -19,6 +19,25 @@ pub fn subtract(a: i64, b: i64) -> i64 {
     a - b
 }
 
+/// Counts what it does not keep.
+#[mcp_tool(tier = Standard)]
+fn length(text: String) -> usize {
+    text.len()
+}
+
+/// Takes one argument more than clippy would like.
+#[mcp_tool(tier = Standard)]
+fn octets(n1: u8, n2: u8, n3: u8, n4: u8, n5: u8, n6: u8, n7: u8, n8: u8) -> u64 {
+    u64::from_be_bytes([n1, n2, n3, n4, n5, n6, n7, n8])
+}
+
+/// Is on its way out.
+#[deprecated = "use `add`"]
+#[mcp_tool(tier = Standard)]
+fn sum(a: i64, b: i64) -> i64 {
+    a + b
+}
+
 struct Web {
     prefix: String,
 }
@@ -36,6 +55,13 @@ impl Web {
     fn fetch(&self, page: String) -> String {
         page + &self.prefix
     }
+
+    /// Is on its way out as well.
+    #[deprecated = "use `fetch`"]
+    #[mcp_tool(tier = Elevated)]
+    fn get(&self, page: String) -> usize {
+        page.len() + self.prefix.len()
+    }
 }
 
 #[mcp_server]
@@ -48,5 +74,5 @@ mod clock {
 }
 
 fn main() {
-    assert_eq!(<Web as NativeServer>::SPEC.tools.len(), 1);
+    assert_eq!(<Web as NativeServer>::SPEC.tools.len(), 2);
 }
