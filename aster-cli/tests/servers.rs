@@ -224,6 +224,8 @@ fn a_call_ends_with_the_code_of_its_outcome() {
     help: `aster mcp describe peer/echo` shows it
     × /text: value is not of type "string"
     "#);
+    let outcome = run(&["peer/fail", "--arg", "as=bug"]).expect(1);
+    assert!(outcome.stderr.contains("the server refused the call: unknown method"), "{outcome}");
     run(&["peer/echo", "[]"]).expect(2);
     run(&["peer/nothing"]).expect(2);
     run(&["nobody/nothing"]).expect(2);
@@ -271,6 +273,58 @@ fn without_an_audit_one_can_look_but_not_touch() {
     assert!(outcome.stderr.contains("audit"), "{outcome}");
     sandbox.run(&["check"]).expect(3);
     assert!(!fs::read_to_string(&log).unwrap().contains("wiped"));
+}
+
+#[test]
+fn arguments_are_read_before_anything_starts() {
+    let (sandbox, log) = with_peer();
+    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.run_with_input(&["mcp", "call", "peer/echo", "-"], "[1]").expect(2);
+    sandbox.run(&["mcp", "call", "peer/echo", "@none.json"]).expect(2);
+    assert!(!exists(&log));
+
+    // The input stays open: only the signal can end it.
+    let mut command = sandbox.command();
+    command.args(["mcp", "call", "peer/echo", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let input = child.stdin.take();
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success() && !child.wait().unwrap().success());
+    assert!(input.is_some() && !exists(&log));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let sandbox = Sandbox::new();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output =
+        sandbox.command().args(["mcp", "list", "-q"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be written to standard output"));
+}
+
+#[test]
+fn a_second_signal_ends_what_is_still_closing() {
+    let (sandbox, log) = with_peer();
+    // It answers nothing, and takes the first request to end for none.
+    let script = format!(
+        "trap \"echo told >> {0}\" TERM; echo started >> {0}; while :; do read x; done",
+        log.display()
+    );
+    sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
+    let mut child =
+        sandbox.command().args(["mcp", "list"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    while !exists(&log) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before the peer started");
+        std::thread::yield_now();
+    }
+    let began = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 /// Ends the process with a signal once the peer has started, and gives its exit code.
@@ -325,7 +379,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
       help: run `aster mcp trust theirs`
     4 external servers, 3 native tools, 1 problem, 2 warnings
     ");
-    assert!(!exists(&log));
+    assert!(!exists(&log) && !exists(&sandbox.path("state/aster")));
     let checked = sandbox.run(&["check", "--json"]).expect(3).json();
     assert_eq!(
         (checked["problems"].as_array().unwrap().len(), checked["warnings"].as_array().unwrap().len()),

@@ -57,7 +57,7 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
     if !checked.problems.is_empty() && exit == Exit::Success {
         exit = Exit::Configuration;
     }
-    output.report(&checked);
+    output.report(&checked)?;
     Ok(exit)
 }
 
@@ -74,7 +74,7 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
     checked.warnings.extend(config.warnings.iter().map(Finding::from));
     let launches = config.servers.iter().filter(|server| !server.disabled);
     checked.problems.extend(launches.filter_map(|server| server.launch.as_ref().err()).map(Finding::from));
-    if let Err(failure) = compose::audit(config) {
+    if let Err(failure) = compose::check_audit(config) {
         checked.problems.push(Finding {
             place: "audit".to_owned(),
             message: failure.to_string(),

@@ -41,7 +41,7 @@ pub(crate) fn run(global: &Global, arguments: &Init, output: Output) -> Result<E
         }
         _ => Failure::new(Exit::Failed, format!("{} cannot be written: {error}", file.display())),
     })?;
-    output.report(&Written { file });
+    output.report(&Written { file })?;
     Ok(Exit::Success)
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn run(global: &Global, arguments: &Trust, output: Output) -> Result<
         output.warn(warning);
     }
     if arguments.list {
-        output.report(&Grants { granted: store.grants().to_vec() });
+        output.report(&Grants { granted: store.grants().to_vec() })?;
         return Ok(Exit::Success);
     }
     if arguments.remove {
@@ -49,7 +49,7 @@ pub(crate) fn run(global: &Global, arguments: &Trust, output: Output) -> Result<
     if !consented.is_empty() {
         change(|store| consented.into_iter().for_each(|server| store.grant(server)))?;
     }
-    output.report(&answer);
+    output.report(&answer)?;
     Ok(if answer.refused.is_empty() { Exit::Success } else { Exit::Denied })
 }
 
@@ -99,7 +99,7 @@ fn remove(store: &TrustStore, names: &[String], output: Output) -> Result<Exit, 
         );
     }
     let removed = change(|store| names.iter().flat_map(|name| store.remove(name)).collect())?;
-    output.report(&Removed { removed });
+    output.report(&Removed { removed })?;
     Ok(Exit::Success)
 }
 
