@@ -5,8 +5,10 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{Sandbox, exists};
 use insta::assert_snapshot;
@@ -307,24 +309,28 @@ fn a_result_that_cannot_be_written_is_a_failure() {
 #[test]
 fn a_second_signal_ends_what_is_still_closing() {
     let (sandbox, log) = with_peer();
-    // It answers nothing, and takes the first request to end for none.
-    let script = format!(
-        "trap \"echo told >> {0}\" TERM; echo started >> {0}; while :; do read x; done",
-        log.display()
-    );
-    sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
-    let mut child =
-        sandbox.command().args(["mcp", "list"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    while !exists(&log) {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before the peer started");
-        std::thread::yield_now();
-    }
-    let began = std::time::Instant::now();
+    // It serves, and then neither the end of its input nor a signal that it can ignore ends it.
+    let stubborn = r#"trap "" TERM; . "$0"; while :; do sleep 0.1; done"#;
+    sandbox.user(&servers(&[(
+        "peer",
+        format!(
+            "{{command: sh, args: [-c, '{stubborn}', '{}', '{}']}}",
+            sandbox.path("peer.sh").display(),
+            log.display()
+        ),
+    )]));
+    let mut command = sandbox.command();
+    command.args(["mcp", "list"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+    // All that is left to do is closing, for which the peer would be given seconds.
+    let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 /// Ends the process with a signal once the peer has started, and gives its exit code.

@@ -116,6 +116,7 @@ pub(crate) fn read_arguments(arguments: &Call) -> Result<JsonObject, Failure> {
         Some(text) => match text.strip_prefix('@') {
             Some(file) => {
                 let read = std::fs::read_to_string(file);
+                let file = &one_line(file, 4096);
                 parse(
                     &read.map_err(|error| {
                         Failure::new(Exit::Usage, format!("{file} cannot be read: {error}"))

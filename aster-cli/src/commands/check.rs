@@ -135,8 +135,11 @@ impl Report for Checked {
                 if finding.help.is_empty() { String::new() } else { format!("\n  help: {}", finding.help) };
             format!("{kind}: {}: {}{help}", finding.place, finding.message)
         };
-        let mut lines: Vec<String> =
-            self.files.iter().map(|file| format!("read {}", file.display())).collect();
+        let mut lines: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| format!("read {}", one_line(&file.display().to_string(), 4096)))
+            .collect();
         lines.extend(self.problems.iter().map(|finding| line("problem", finding)));
         lines.extend(self.warnings.iter().map(|finding| line("warning", finding)));
         lines.push(format!(

@@ -7,7 +7,7 @@
 //!
 //! | in a project's file | effect |
 //! |---|---|
-//! | a server with a name of its own | added, after consent; its tools are never below `elevated` |
+//! | a server with a name of its own | added, after consent; its tools are never below `elevated`, its command has no `${…}` |
 //! | a server that the user's file names too | left out, with a warning |
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
