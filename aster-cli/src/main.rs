@@ -54,8 +54,12 @@ fn misuse(error: &clap::Error) -> ExitCode {
     let wrong = error.use_stderr();
     if wrong && std::env::args_os().any(|argument| argument == "--json") {
         let text = error.to_string();
-        let (message, help) = text.split_once("\n\n").unwrap_or((&text, ""));
-        let message = message.strip_prefix("error: ").unwrap_or(message).trim_end();
+        let (message, help) = match text.strip_prefix("error: ") {
+            Some(text) => text.split_once("\n\n").unwrap_or((text, "")),
+            // Where only a subcommand is missing, clap answers with the help itself.
+            None => ("a subcommand is missing", &*text),
+        };
+        let message = message.trim_end();
         Output::JSON.failure(&Failure::new(Exit::Usage, message).help(help.trim()));
         return Exit::Usage.into();
     }

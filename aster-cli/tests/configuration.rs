@@ -85,6 +85,8 @@ fn a_misuse_of_the_command_line_ends_with_2() {
     let failure: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
     assert_eq!(failure["error"]["code"], "usage");
     assert_eq!(failure["error"]["message"], "unrecognized subcommand 'nope'");
+    let outcome = sandbox.run(&["--json", "mcp"]).expect(2);
+    assert!(outcome.stderr.contains("\"message\": \"a subcommand is missing\""), "{outcome}");
     assert!(sandbox.run(&["--help"]).expect(0).stdout.contains("Exit codes:"));
 }
 
