@@ -48,7 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
-    ("config", &["gate::egress", "catalogue", "spec", "id", "text"]),
+    ("config", &["gate::egress", "gate::secrets", "catalogue", "spec", "id", "text"]),
     (
         "upstream",
         &["gate::secrets", "host", "dispatch", "call", "catalogue", "id", "tool", "session", "text"],

@@ -54,7 +54,7 @@ pub(crate) enum Mcp {
     Describe(Describe),
     /// Call a tool.
     Call(Call),
-    /// Serve all tools behind the bridge over standard input and output; with a name, one server alone.
+    /// Serve all tools behind the bridge over standard input and output; with a name, one native server alone.
     Serve(Serve),
     /// Consent to the servers that the project's file declares.
     Trust(Trust),
@@ -103,7 +103,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// A server to serve alone, its tools under their own names.
+    /// A native server to serve alone, its tools under their own names.
     pub(crate) name: Option<String>,
 }
 

@@ -1,7 +1,8 @@
 //! The composition root: from the command line and the configuration to a running host. Nothing else in the command
 //! knows which servers, sinks and stores there are.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,9 @@ use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::progress;
 use crate::render::Output;
-use crate::{interrupt, progress};
 
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = aster_servers::CATALOGUE;
@@ -51,7 +53,12 @@ fn sources(global: &Global) -> Sources {
 
 /// The consents of the user, and why they were not believed.
 pub(crate) fn trust_store() -> Result<(TrustStore, Option<String>), Failure> {
-    Ok(TrustStore::open(&state("consents")?.join(trust::FILE_NAME)))
+    Ok(TrustStore::open(&trust_path()?))
+}
+
+/// Where they are kept.
+pub(crate) fn trust_path() -> Result<PathBuf, Failure> {
+    Ok(state("consents")?.join(trust::FILE_NAME))
 }
 
 fn state(what: &str) -> Result<PathBuf, Failure> {
@@ -94,8 +101,8 @@ pub(crate) async fn with_host(
     output: Output,
     work: impl AsyncFnOnce(&Running) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let stop = interrupt::token();
     let config = load(global)?;
+    let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
     let host = host(&config, which, approver, output).await?;
@@ -109,22 +116,27 @@ pub(crate) async fn with_host(
             progress::settle(&running.host, slowest.max(DEFAULT_STARTUP) + GRACE, output).await;
             work(&running).await
         } => done,
-        () = stop.cancelled() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        () = interrupt.stop.cancelled() => Err(interrupted()),
     };
-    running.host.close().await;
-    done
+    tokio::select! {
+        () = running.host.close() => done,
+        () = interrupt.now.cancelled() => Err(interrupted()),
+    }
+}
+
+pub(crate) fn interrupted() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted")
 }
 
 /// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
 /// servers go on starting.
 pub(crate) async fn serving(
-    global: &Global,
+    config: &Config,
     which: Start<'_>,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
-    let config = load(global)?;
-    let host = host(&config, which, None, output).await?;
-    Ok((host, profile("client", &config)))
+    let host = host(config, which, None, output).await?;
+    Ok((host, profile("client", config)))
 }
 
 fn profile(agent: &str, config: &Config) -> Profile {
@@ -176,23 +188,47 @@ async fn host(
         builder = builder.approver(approver);
     }
     for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
-        builder = builder.with_upstream(upstream(server, &store));
+        builder = builder.with_upstream(upstream(server, &store, config.secret_values()));
     }
     builder.build().await.map_err(|error| wrong(&error))
 }
 
 /// The audit file.
-pub(crate) fn audit(config: &Config) -> Result<JsonLines, Failure> {
-    let path = match &config.audit_path {
-        Some(path) => path.clone(),
-        None => state("the audit")?.join("audit.jsonl"),
+fn audit(config: &Config) -> Result<JsonLines, Failure> {
+    let path = audit_path(config)?;
+    JsonLines::open(&path).map_err(|error| unwritable(&path, &error))
+}
+
+/// Whether the audit can probably be written, without making it.
+pub(crate) fn check_audit(config: &Config) -> Result<(), Failure> {
+    let path = audit_path(config)?;
+    let checked = match path.metadata() {
+        Ok(metadata) if metadata.is_file() => File::options().append(true).open(&path).map(drop),
+        // Opening a pipe may wait for its reader.
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            match path.ancestors().skip(1).find_map(|folder| folder.metadata().ok()) {
+                Some(folder) if !folder.is_dir() => Err(ErrorKind::NotADirectory.into()),
+                Some(folder) if folder.permissions().readonly() => Err(ErrorKind::PermissionDenied.into()),
+                _ => Ok(()),
+            }
+        }
+        Err(error) => Err(error),
     };
-    JsonLines::open(&path).map_err(|error| {
-        let place = one_line(&path.display().to_string(), 4096);
-        let message =
-            format!("the audit {place} cannot be written ({error}): only standard tools can be called");
-        Failure::new(Exit::Failed, message)
-    })
+    checked.map_err(|error| unwritable(&path, &error))
+}
+
+fn audit_path(config: &Config) -> Result<PathBuf, Failure> {
+    match &config.audit_path {
+        Some(path) => Ok(path.clone()),
+        None => Ok(state("the audit")?.join("audit.jsonl")),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let place = one_line(&path.display().to_string(), 4096);
+    let message = format!("the audit {place} cannot be written ({error}): only standard tools can be called");
+    Failure::new(Exit::Failed, message)
 }
 
 /// Stands for an audit that cannot be opened: looking is free, and the gate denies what must be recorded.
@@ -206,7 +242,7 @@ impl AuditSink for Unwritable {
 
 /// The connection to one server. This is the one place that starts what a configuration names, and it does not start
 /// what nobody has consented to.
-fn upstream(server: &ServerConfig, store: &TrustStore) -> Arc<dyn Upstream> {
+fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Arc<dyn Upstream> {
     let idle = |health| IdleUpstream::new(&server.name, server.settings.clone(), health);
     if server.disabled {
         return idle(Health::Disabled);
@@ -220,6 +256,7 @@ fn upstream(server: &ServerConfig, store: &TrustStore) -> Arc<dyn Upstream> {
     };
     let mut stdio = StdioServer::new(&server.name, &launch.command)
         .args(launch.args.iter().cloned())
+        .secrets(secrets.iter().cloned())
         .settings(server.settings.clone());
     for (name, value) in &launch.env {
         stdio = stdio.env(name, value);

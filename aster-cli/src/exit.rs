@@ -5,6 +5,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use aster_runtime::config::ConfigError;
+use aster_runtime::text::block;
 use miette::Diagnostic;
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use serde::Serialize;
 pub(crate) enum Exit {
     /// It worked.
     Success = 0,
-    /// The tool ran and reported an error.
+    /// The tool ran and reported an error, or its server refused the call.
     ToolFailed = 1,
     /// The command line, an id or the arguments of a call are wrong.
     Usage = 2,
@@ -34,7 +35,7 @@ pub(crate) enum Exit {
 /// The table of the help text.
 pub(crate) const HELP: &str = "Exit codes:
   0    it worked
-  1    the tool ran and reported an error
+  1    the tool ran and reported an error, or its server refused the call
   2    the command line, an id or the arguments of a call are wrong
   3    the configuration or the native catalogue has a mistake
   4    a rule or a person refused
@@ -84,9 +85,10 @@ impl Failure {
     }
 }
 
+// What people see is safe whatever went into it; a program gets it whole.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&block(&self.message, usize::MAX))
     }
 }
 
@@ -94,7 +96,7 @@ impl Error for Failure {}
 
 impl Diagnostic for Failure {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help.as_ref().map(|help| Box::new(block(help, usize::MAX)) as Box<dyn fmt::Display>)
     }
 }
 

@@ -2,34 +2,66 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// A token that is cancelled when the process is told to end. From this call on the signals themselves end nothing.
-#[cfg(unix)]
-pub(crate) fn token() -> CancellationToken {
-    use tokio::signal::unix::{Signal, SignalKind, signal};
-
-    let token = CancellationToken::new();
-    // Registered before anything is started, so that no signal finds it missing.
-    let watch = |kind| signal(kind).ok().map(|signal: Signal| (signal, token.clone()));
-    for (mut signal, token) in
-        [SignalKind::interrupt(), SignalKind::terminate()].into_iter().filter_map(watch)
-    {
-        tokio::spawn(async move {
-            signal.recv().await;
-            token.cancel();
-        });
-    }
-    token
+/// What the signals ask for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interrupt {
+    /// Cancelled by the first: to end, and to clean up.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled by the second: to end at once.
+    pub(crate) now: CancellationToken,
 }
 
-/// A token that is cancelled when the process is told to end. From this call on the signals themselves end nothing.
-#[cfg(not(unix))]
-pub(crate) fn token() -> CancellationToken {
-    let token = CancellationToken::new();
-    let cancelled = token.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            cancelled.cancel();
+impl Interrupt {
+    /// Begins to listen. From this call on the signals themselves end nothing.
+    #[cfg(unix)]
+    pub(crate) fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let interrupt = Self::default();
+        // Registered before anything is started, so that no signal finds it missing.
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+        for mut signal in kinds.into_iter().filter_map(|kind| signal(kind).ok()) {
+            let interrupt = interrupt.clone();
+            tokio::spawn(async move {
+                while signal.recv().await.is_some() {
+                    interrupt.heard();
+                }
+            });
         }
-    });
-    token
+        interrupt
+    }
+
+    /// Begins to listen. From this call on the signals themselves end nothing.
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> Self {
+        let interrupt = Self::default();
+        let heard = interrupt.clone();
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                heard.heard();
+            }
+        });
+        interrupt
+    }
+
+    fn heard(&self) {
+        if self.stop.is_cancelled() {
+            self.now.cancel();
+        }
+        self.stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_signal_means_now() {
+        let interrupt = Interrupt::default();
+        interrupt.heard();
+        assert!(interrupt.stop.is_cancelled() && !interrupt.now.is_cancelled());
+        interrupt.heard();
+        assert!(interrupt.now.is_cancelled());
+    }
 }

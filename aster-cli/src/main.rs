@@ -9,9 +9,11 @@ mod progress;
 mod render;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command, Mcp};
 use commands::{call, check, describe, init, list, search, serve, trust};
@@ -19,9 +21,15 @@ use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
 
+/// How long what still runs has to end.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("ASTER_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misuse(&error),
+    };
+    let filter = log_filter(std::env::var("ASTER_LOG").ok().as_deref());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let output = Output::new(&cli.global);
     let runtime = match tokio::runtime::Runtime::new() {
@@ -35,9 +43,41 @@ fn main() -> ExitCode {
         output.failure(&failure);
         failure.exit()
     });
-    // A thread that still waits for an answer on the terminal must not keep the process.
-    runtime.shutdown_background();
+    // What still runs is dropped, and with it the servers that are left; but a thread that waits for an answer on the
+    // terminal must not keep the process.
+    runtime.shutdown_timeout(LAST_MOMENT);
     exit.into()
+}
+
+/// Help and the version, or what is wrong with the command line.
+fn misuse(error: &clap::Error) -> ExitCode {
+    let wrong = error.use_stderr();
+    if wrong && std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.to_string();
+        let (message, help) = match text.strip_prefix("error: ") {
+            Some(text) => text.split_once("\n\n").unwrap_or((text, "")),
+            // Where only a subcommand is missing, clap answers with the help itself.
+            None => ("a subcommand is missing", &*text),
+        };
+        let message = message.trim_end();
+        Output::JSON.failure(&Failure::new(Exit::Usage, message).help(help.trim()));
+        return Exit::Usage.into();
+    }
+    // A reader that went away is no failure.
+    let _ = error.print();
+    if wrong { Exit::Usage.into() } else { Exit::Success.into() }
+}
+
+/// What is logged: errors unless the variable says otherwise. The SDK logs what servers say of themselves before
+/// anything here could redact it, so that below a warning it is heard only where it is named.
+fn log_filter(said: Option<&str>) -> EnvFilter {
+    let said = said.unwrap_or("error");
+    let filter = EnvFilter::try_new(said).unwrap_or_else(|_| EnvFilter::new("error"));
+    let louder = filter.max_level_hint().is_none_or(|level| level > LevelFilter::WARN);
+    match louder && !said.contains("rmcp") {
+        true => EnvFilter::try_new(format!("{said},rmcp=warn")).unwrap_or(filter),
+        false => filter,
+    }
 }
 
 async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
@@ -48,11 +88,10 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
         Command::Mcp(Mcp::Trust(arguments)) => trust::run(global, arguments, output),
         Command::Mcp(Mcp::Serve(arguments)) => serve::run(global, arguments, output).await,
         Command::Mcp(Mcp::List(arguments)) => {
-            with_host(global, Start::All, output, async |running| Ok(list::run(running, arguments, output)))
-                .await
+            with_host(global, Start::All, output, async |running| list::run(running, arguments, output)).await
         }
         Command::Mcp(Mcp::Search(arguments)) => {
-            with_host(global, Start::All, output, async |running| Ok(search::run(running, arguments, output)))
+            with_host(global, Start::All, output, async |running| search::run(running, arguments, output))
                 .await
         }
         Command::Mcp(Mcp::Describe(arguments)) => {
@@ -60,9 +99,32 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
             with_host(global, start, output, async |running| describe::run(running, arguments, output)).await
         }
         Command::Mcp(Mcp::Call(arguments)) => {
+            // Before anything is started, and while a signal still ends the process: they may be waited for.
+            let input = call::read_arguments(arguments)?;
             let start = Start::For(std::slice::from_ref(&arguments.id));
-            with_host(global, start, output, async |running| call::run(running, arguments, output).await)
-                .await
+            with_host(global, start, output, async |running| {
+                call::run(running, &arguments.id, input, output).await
+            })
+            .await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sdk_is_heard_where_it_is_named() {
+        for (said, filter) in [
+            (None, "error"),
+            (Some("info"), "rmcp=warn,info"),
+            (Some("aster_runtime=debug"), "aster_runtime=debug,rmcp=warn"),
+            (Some("warn"), "warn"),
+            (Some("info,rmcp=debug"), "rmcp=debug,info"),
+            (Some("=="), "error"),
+        ] {
+            assert_eq!(log_filter(said).to_string(), filter, "{said:?}");
         }
     }
 }

@@ -1,18 +1,19 @@
 //! What people and programs get to see. Nothing else in the command writes to standard output or standard error.
 //!
-//! Constraint: what strangers wrote has been made safe before it comes here, or is made safe here.
+//! Constraint: nothing that could steer a terminal or hide text leaves here, whatever strangers wrote and callers forgot.
 
-use std::fmt::{Display, Write as _};
-use std::io::{self, IsTerminal, Write};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use aster_runtime::text::is_unsafe;
+use aster_runtime::gate::approval::confirm;
+use aster_runtime::text::{block, escape_unsafe};
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::Global;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// What a command found out, for programs (`Serialize`, a stable shape) and for people.
 pub(crate) trait Report: Serialize {
@@ -47,26 +48,29 @@ impl Output {
     }
 
     /// The result, to standard output.
-    pub(crate) fn report(self, report: &impl Report) {
-        if self.json {
-            line(io::stdout(), safe_json(report));
-        } else {
-            let text = report.human();
-            if !text.is_empty() {
-                line(io::stdout(), text);
-            }
+    pub(crate) fn report(self, report: &impl Report) -> Result<(), Failure> {
+        let text = if self.json { safe_json(report) } else { report.human() };
+        if text.is_empty() {
+            return Ok(());
         }
+        line(io::stdout(), text).map_err(|error| {
+            Failure::new(Exit::Failed, format!("the result cannot be written to standard output: {error}"))
+        })
     }
+
+    /// For a command line that cannot be read, but asks for JSON.
+    pub(crate) const JSON: Self = Self { json: true, quiet: false };
 
     /// A text that a person must have seen before an answer, to standard error, `--quiet` or not.
     pub(crate) fn tell(self, text: impl Display) {
-        line(io::stderr(), text);
+        // Where standard error is closed, nobody can be told.
+        let _ = line(io::stderr(), text);
     }
 
     /// A text for people, to standard error.
     pub(crate) fn note(self, text: impl Display) {
         if !self.quiet {
-            line(io::stderr(), text);
+            self.tell(text);
         }
     }
 
@@ -78,8 +82,7 @@ impl Output {
     /// Why there is no result, to standard error.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {
-            line(io::stderr(), safe_json(&json!({ "error": failure })));
-            return;
+            return self.tell(safe_json(&json!({ "error": failure })));
         }
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let theme = if coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -89,7 +92,8 @@ impl Output {
             if handler.render_report(&mut text, failure).is_err() {
                 text = failure.to_string();
             }
-            line(io::stderr(), text.trim_end());
+            // Its own escapes are the theme's; those of a failure's text are gone.
+            let _ = writeln!(io::stderr(), "{}", text.trim_end());
         }
     }
 }
@@ -99,17 +103,8 @@ pub(crate) fn ask(question: impl Display) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;
     }
-    let _ = write!(io::stderr(), "{question} [y/N] ");
-    let _ = io::stderr().flush();
-    let mut answer = String::new();
-    // End of input and an unreadable terminal are a no.
-    let _ = io::stdin().read_line(&mut answer);
-    Some(is_yes(&answer))
-}
-
-/// Anything but a clear yes is a no.
-fn is_yes(answer: &str) -> bool {
-    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    // An unreadable terminal is a no.
+    Some(confirm(block(&question.to_string(), usize::MAX)).unwrap_or(false))
 }
 
 /// A line under the header and no other.
@@ -142,33 +137,30 @@ pub(crate) fn table<const N: usize>(
 pub(crate) fn safe_json(value: &impl Serialize) -> String {
     let text =
         serde_json::to_string_pretty(value).unwrap_or_else(|error| json!(error.to_string()).to_string());
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Outside strings JSON has no such character but the line feeds of the indentation.
-        if c != '\n' && is_unsafe(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
+    escape_unsafe(&text).into_owned()
 }
 
-/// A reader that went away (`aster … | head`) is no failure.
-fn line(mut stream: impl Write, text: impl Display) {
-    let _ = writeln!(stream, "{text}");
+/// Writes a text, made safe. A reader that went away (`aster … | head`) is no failure.
+fn line(mut stream: impl Write, text: impl Display) -> io::Result<()> {
+    let text = block(&text.to_string(), usize::MAX);
+    match writeln!(stream, "{text}").and_then(|()| stream.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use aster_runtime::text::is_unsafe;
+
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_a_yes() {
-        assert!(["y\n", " Yes\r\n", "YES"].into_iter().all(is_yes));
-        assert!(!["", "\n", "n", "yep", "y y", "\u{202e}y"].into_iter().any(is_yes));
+    fn what_callers_forgot_is_safe_and_a_full_disk_is_seen() {
+        let mut written = Vec::new();
+        line(&mut written, "a\u{1b}[2J\n\u{202e}b\tc").unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "a[2J\nb\tc\n");
+        assert_eq!(line(&mut [0_u8; 2][..], "abc").unwrap_err().kind(), ErrorKind::WriteZero);
     }
 
     #[test]

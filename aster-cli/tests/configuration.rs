@@ -81,6 +81,12 @@ fn a_misuse_of_the_command_line_ends_with_2() {
     {
         sandbox.run(arguments).expect(2);
     }
+    let outcome = sandbox.run(&["--json", "mcp", "nope"]).expect(2);
+    let failure: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
+    assert_eq!(failure["error"]["code"], "usage");
+    assert_eq!(failure["error"]["message"], "unrecognized subcommand 'nope'");
+    let outcome = sandbox.run(&["--json", "mcp"]).expect(2);
+    assert!(outcome.stderr.contains("\"message\": \"a subcommand is missing\""), "{outcome}");
     assert!(sandbox.run(&["--help"]).expect(0).stdout.contains("Exit codes:"));
 }
 
@@ -92,6 +98,7 @@ const PROJECT: &str = "mcp:
       env: {KEY: \"${SOME_KEY}\"}
       cwd: sub
     plain: {command: touch, args: [\"\", \"a b\"]}
+    wide: {command: echo, args: [' x', 'a    b', \"\\u0301y\", '\"z\"']}
 ";
 
 #[test]
@@ -116,6 +123,15 @@ fn consent_shows_the_whole_command_and_needs_a_person() {
       × nobody can be asked about server `maker`
       help: run it on a terminal, or add `--yes` where a script has checked the command
     ");
+    let outcome = sandbox.run(&["mcp", "trust", "wide"]).expect(4);
+    let shown: Vec<_> = outcome.stderr.lines().skip(2).take(5).collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+      command    echo
+      arguments  " x"
+                 "a \u{20}\u{20}\u{20}b"
+                 \u{301}y
+                 "\"z\""
+    "#);
     // An answer on a pipe is no person's.
     sandbox.run_with_input(&["mcp", "trust", "plain"], "y\n").expect(4);
     assert!(!exists(&sandbox.path("state/aster/trust.json")));
@@ -130,13 +146,13 @@ fn consent_is_remembered_listed_and_taken_back() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("plain: trusted\n", ""));
     let outcome = sandbox.run(&["mcp", "trust", "--yes", "--json"]).expect(0);
     assert_eq!(outcome.json()["trusted"][0]["name"], "maker");
-    assert_eq!(outcome.json()["trusted"].as_array().unwrap().len(), 1, "plain is trusted already");
+    assert_eq!(outcome.json()["trusted"].as_array().unwrap().len(), 2, "plain is trusted already");
     assert_eq!(sandbox.run(&["mcp", "trust"]).expect(0).stdout, "no server needs consent\n");
 
     let grants = sandbox.run(&["mcp", "trust", "--list", "--json"]).expect(0).json();
     let names: Vec<_> =
         grants["granted"].as_array().unwrap().iter().map(|grant| grant["name"].clone()).collect();
-    assert_eq!(names, ["plain", "maker"]);
+    assert_eq!(names, ["plain", "maker", "wide"]);
 
     sandbox.project(&PROJECT.replace("a b", "a c"));
     let outcome = sandbox.run(&["mcp", "trust"]).expect(4);
@@ -157,7 +173,7 @@ fn consent_to_what_needs_none_is_a_misuse() {
     assert_snapshot!(sandbox.run(&["mcp", "trust", "mine"]).expect(2).stderr, @r"  × server `mine` stands in your own file and needs no consent");
     assert_snapshot!(sandbox.run(&["mcp", "trust", "nobody", "--yes"]).expect(2).stderr, @r"
     × the project's file declares no server `nobody`
-    help: it declares maker, plain
+    help: it declares maker, plain, wide
     ");
 }
 

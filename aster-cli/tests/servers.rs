@@ -5,8 +5,10 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{Sandbox, exists};
 use insta::assert_snapshot;
@@ -224,6 +226,8 @@ fn a_call_ends_with_the_code_of_its_outcome() {
     help: `aster mcp describe peer/echo` shows it
     × /text: value is not of type "string"
     "#);
+    let outcome = run(&["peer/fail", "--arg", "as=bug"]).expect(1);
+    assert!(outcome.stderr.contains("the server refused the call: unknown method"), "{outcome}");
     run(&["peer/echo", "[]"]).expect(2);
     run(&["peer/nothing"]).expect(2);
     run(&["nobody/nothing"]).expect(2);
@@ -271,6 +275,62 @@ fn without_an_audit_one_can_look_but_not_touch() {
     assert!(outcome.stderr.contains("audit"), "{outcome}");
     sandbox.run(&["check"]).expect(3);
     assert!(!fs::read_to_string(&log).unwrap().contains("wiped"));
+}
+
+#[test]
+fn arguments_are_read_before_anything_starts() {
+    let (sandbox, log) = with_peer();
+    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.run_with_input(&["mcp", "call", "peer/echo", "-"], "[1]").expect(2);
+    sandbox.run(&["mcp", "call", "peer/echo", "@none.json"]).expect(2);
+    assert!(!exists(&log));
+
+    // The input stays open: only the signal can end it.
+    let mut command = sandbox.command();
+    command.args(["mcp", "call", "peer/echo", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let input = child.stdin.take();
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success() && !child.wait().unwrap().success());
+    assert!(input.is_some() && !exists(&log));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let sandbox = Sandbox::new();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output =
+        sandbox.command().args(["mcp", "list", "-q"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be written to standard output"));
+}
+
+#[test]
+fn a_second_signal_ends_what_is_still_closing() {
+    let (sandbox, log) = with_peer();
+    // It serves, and then neither the end of its input nor a signal that it can ignore ends it.
+    let stubborn = r#"trap "" TERM; . "$0"; while :; do sleep 0.1; done"#;
+    sandbox.user(&servers(&[(
+        "peer",
+        format!(
+            "{{command: sh, args: [-c, '{stubborn}', '{}', '{}']}}",
+            sandbox.path("peer.sh").display(),
+            log.display()
+        ),
+    )]));
+    let mut command = sandbox.command();
+    command.args(["mcp", "list"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+    // All that is left to do is closing, for which the peer would be given seconds.
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 /// Ends the process with a signal once the peer has started, and gives its exit code.
@@ -325,7 +385,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
       help: run `aster mcp trust theirs`
     4 external servers, 3 native tools, 1 problem, 2 warnings
     ");
-    assert!(!exists(&log));
+    assert!(!exists(&log) && !exists(&sandbox.path("state/aster")));
     let checked = sandbox.run(&["check", "--json"]).expect(3).json();
     assert_eq!(
         (checked["problems"].as_array().unwrap().len(), checked["warnings"].as_array().unwrap().len()),
@@ -347,8 +407,8 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
 }
 
 #[test]
-fn serve_offers_the_bridge_and_one_server_alone() {
-    let (sandbox, _) = with_peer();
+fn serve_offers_the_bridge_and_one_native_server_alone() {
+    let (sandbox, log) = with_peer();
     sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
     let request = |id: u32, method: &str, params: Value| {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
@@ -367,9 +427,13 @@ fn serve_offers_the_bridge_and_one_server_alone() {
     let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/echo", "arguments": {"text": "hi"}}});
     let called = talk(&["mcp", "serve"], &request(2, "tools/call", call));
     assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
-    let listed = talk(&["mcp", "serve", "peer"], &request(2, "tools/list", json!({})));
-    let names: Vec<_> =
-        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["echo", "fail", "wipe"]);
-    sandbox.run(&["mcp", "serve", "nobody"]).expect(2);
+    fs::remove_file(&log).unwrap();
+    let listed = talk(&["mcp", "serve", "web"], &request(2, "tools/list", json!({})));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "extract"), "{listed}");
+    // What is not behind the bridge has no use for external servers.
+    for name in ["peer", "nobody"] {
+        sandbox.run(&["mcp", "serve", name]).expect(2);
+    }
+    assert!(!exists(&log));
 }

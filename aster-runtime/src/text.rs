@@ -4,6 +4,8 @@
 //! characters (terminal escapes, forged lines), bidirectional overrides, zero-width and tag characters, variation
 //! selectors and the private use areas.
 
+use std::borrow::Cow;
+
 /// Whether a character can steer a terminal, forge a line or hide text: it has no place in a name or a description.
 #[must_use]
 pub fn is_unsafe(c: char) -> bool {
@@ -106,23 +108,34 @@ fn abbreviated(before: &str, last: char) -> bool {
         && (word.contains('.') || word.chars().count() == 1 || matches!(word, "etc" | "vs" | "no" | "approx"))
 }
 
-/// A JSON value as text, with every unsafe character escaped: the same value, but nothing in it hides.
+/// The text of a JSON writer with every unsafe character escaped: it reads as the same value, but nothing in it hides.
+/// Line feeds stay, since in such a text they stand between values only.
+///
+/// ```
+/// assert_eq!(aster_runtime::text::escape_unsafe("[\n\"a\u{202e}\"]"), "[\n\"a\\u202e\"]");
+/// ```
 #[must_use]
-pub fn visible_json(value: &serde_json::Value) -> String {
-    let text = value.to_string();
-    if !text.contains(is_unsafe) {
-        return text;
+pub fn escape_unsafe(json: &str) -> Cow<'_, str> {
+    let hides = |c: char| c != '\n' && is_unsafe(c);
+    if !json.contains(hides) {
+        return Cow::Borrowed(json);
     }
-    let mut out = String::with_capacity(text.len() + 64);
-    for c in text.chars() {
-        if is_unsafe(c) {
-            // In the output of a JSON writer such characters stand in strings only, where an escape means the same.
+    let mut out = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if hides(c) {
+            // It can only stand in a string, where an escape means the same.
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         } else {
             out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
+}
+
+/// A JSON value as text, with every unsafe character escaped: the same value, but nothing in it hides.
+#[must_use]
+pub fn visible_json(value: &serde_json::Value) -> String {
+    escape_unsafe(&value.to_string()).into_owned()
 }
 
 /// Estimates the tokens of a text: one per four characters, rounded up.

@@ -28,20 +28,25 @@ struct Called<'a> {
     text: String,
 }
 
-pub(crate) async fn run(running: &Running, arguments: &Call, output: Output) -> Result<Exit, Failure> {
-    let input = read_arguments(arguments)?;
+pub(crate) async fn run(
+    running: &Running,
+    id: &str,
+    input: JsonObject,
+    output: Output,
+) -> Result<Exit, Failure> {
     let progress = CallProgress::new(output);
     let options = CallOptions { client: Some(progress.clone()), ..CallOptions::default() };
     // Straight to the gate, right or wrong: it records every call.
-    let completed = running.session.execute(&arguments.id, input.clone(), options).await;
+    let completed = running.session.execute(id, input.clone(), options).await;
     progress.finish();
     let exit = match (completed.outcome, completed.denied) {
         (Outcome::Ok, _) => Exit::Success,
         (Outcome::ToolError | Outcome::Panicked, _) => Exit::ToolFailed,
+        (Outcome::Failed, _) if refused_by_server(&completed) => Exit::ToolFailed,
         (Outcome::Failed | Outcome::TimedOut, _) => Exit::Unavailable,
         (Outcome::Cancelled, _) => Exit::Interrupted,
         (Outcome::Denied, Some(Check::Scope | Check::Arguments | Check::Request)) => {
-            let tool = resolve(&running.session, &arguments.id)?;
+            let tool = resolve(&running.session, id)?;
             return Err(misfit(&tool, &input).unwrap_or_else(|| refused(Exit::Usage, &completed)));
         }
         (Outcome::Denied, _) => Exit::Denied,
@@ -49,15 +54,20 @@ pub(crate) async fn run(running: &Running, arguments: &Call, output: Output) -> 
     // What a tool answered is a result, for programs even where it is an error; a refusal is none.
     if completed.outcome == Outcome::Ok || (completed.outcome == Outcome::ToolError && output.is_json()) {
         output.report(&Called {
-            id: &arguments.id,
+            id,
             outcome: completed.outcome,
             duration_ms: completed.duration.as_millis(),
             result: completed.result.as_object(),
             text: text(&completed.result),
-        });
+        })?;
         return Ok(exit);
     }
     Err(refused(exit, &completed))
+}
+
+/// Whether the server answered, with an error of the protocol.
+fn refused_by_server(completed: &Completed) -> bool {
+    completed.result.to_text().starts_with("the server refused the call: ")
 }
 
 fn refused(exit: Exit, completed: &Completed) -> Failure {
@@ -91,7 +101,8 @@ impl Report for Called<'_> {
     }
 }
 
-fn read_arguments(arguments: &Call) -> Result<JsonObject, Failure> {
+/// The arguments of a call, from wherever the command line says.
+pub(crate) fn read_arguments(arguments: &Call) -> Result<JsonObject, Failure> {
     let mut object = match arguments.arguments.as_deref() {
         None => Map::new(),
         Some("-") => {
@@ -105,6 +116,7 @@ fn read_arguments(arguments: &Call) -> Result<JsonObject, Failure> {
         Some(text) => match text.strip_prefix('@') {
             Some(file) => {
                 let read = std::fs::read_to_string(file);
+                let file = &one_line(file, 4096);
                 parse(
                     &read.map_err(|error| {
                         Failure::new(Exit::Usage, format!("{file} cannot be read: {error}"))

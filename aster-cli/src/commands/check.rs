@@ -57,7 +57,7 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
     if !checked.problems.is_empty() && exit == Exit::Success {
         exit = Exit::Configuration;
     }
-    output.report(&checked);
+    output.report(&checked)?;
     Ok(exit)
 }
 
@@ -74,7 +74,7 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
     checked.warnings.extend(config.warnings.iter().map(Finding::from));
     let launches = config.servers.iter().filter(|server| !server.disabled);
     checked.problems.extend(launches.filter_map(|server| server.launch.as_ref().err()).map(Finding::from));
-    if let Err(failure) = compose::audit(config) {
+    if let Err(failure) = compose::check_audit(config) {
         checked.problems.push(Finding {
             place: "audit".to_owned(),
             message: failure.to_string(),
@@ -135,8 +135,11 @@ impl Report for Checked {
                 if finding.help.is_empty() { String::new() } else { format!("\n  help: {}", finding.help) };
             format!("{kind}: {}: {}{help}", finding.place, finding.message)
         };
-        let mut lines: Vec<String> =
-            self.files.iter().map(|file| format!("read {}", file.display())).collect();
+        let mut lines: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| format!("read {}", one_line(&file.display().to_string(), 4096)))
+            .collect();
         lines.extend(self.problems.iter().map(|finding| line("problem", finding)));
         lines.extend(self.warnings.iter().map(|finding| line("warning", finding)));
         lines.push(format!(

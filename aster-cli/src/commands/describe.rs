@@ -47,7 +47,7 @@ pub(crate) fn run(running: &Running, arguments: &Describe, output: Output) -> Re
     }
     match failures.len() {
         0 => {
-            output.report(&Described { tools });
+            output.report(&Described { tools })?;
             Ok(Exit::Success)
         }
         1 => Err(failures.remove(0)),

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use aster_runtime::config;
+use aster_runtime::text::one_line;
 use serde::Serialize;
 
 use crate::args::{Global, Init};
@@ -21,7 +22,7 @@ struct Written {
 
 impl Report for Written {
     fn human(&self) -> String {
-        format!("wrote {}", self.file.display())
+        format!("wrote {}", shown(&self.file))
     }
 }
 
@@ -35,14 +36,16 @@ pub(crate) fn run(global: &Global, arguments: &Init, output: Output) -> Result<E
     };
     let text = if arguments.project { PROJECT } else { USER };
     write(&file, text, arguments.force).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            Failure::new(Exit::Failed, format!("{} is there already", file.display()))
-                .help("`--force` overwrites it")
-        }
-        _ => Failure::new(Exit::Failed, format!("{} cannot be written: {error}", file.display())),
+        ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} is there already", shown(&file)))
+            .help("`--force` overwrites it"),
+        _ => Failure::new(Exit::Failed, format!("{} cannot be written: {error}", shown(&file))),
     })?;
-    output.report(&Written { file });
+    output.report(&Written { file })?;
     Ok(Exit::Success)
+}
+
+fn shown(file: &Path) -> String {
+    one_line(&file.display().to_string(), 4096)
 }
 
 fn write(file: &Path, text: &str, force: bool) -> std::io::Result<()> {

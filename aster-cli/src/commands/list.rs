@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::List;
 use crate::compose::Running;
-use crate::exit::{Exit, count};
+use crate::exit::{Exit, Failure, count};
 use crate::render::{self, Output, Report};
 
 /// The shape of `aster mcp list --json`.
@@ -63,7 +63,7 @@ struct ToolRow {
     summary: String,
 }
 
-pub(crate) fn run(running: &Running, arguments: &List, output: Output) -> Exit {
+pub(crate) fn run(running: &Running, arguments: &List, output: Output) -> Result<Exit, Failure> {
     let catalogue = running.host.catalogue();
     let view = running.session.view();
     let servers = catalogue.servers().iter().map(|server| row(running, &view, server)).collect();
@@ -87,11 +87,11 @@ pub(crate) fn run(running: &Running, arguments: &List, output: Output) -> Exit {
             schemas: view.schema_tokens(),
         },
         tools: arguments.tools.then(tools),
-    });
+    })?;
     if running.config.files.is_empty() {
         output.note("no external servers are configured; `aster init` writes a file to start from");
     }
-    Exit::Success
+    Ok(Exit::Success)
 }
 
 fn row(running: &Running, view: &View, server: &Server) -> Row {

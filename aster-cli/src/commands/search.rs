@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::args::Search;
 use crate::compose::Running;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::render::{Output, Report};
 
 /// The bridge's answer as it is: `{"tools": [{id, description, signature, tier?}], "total", "next_offset"?, "message"?}`.
@@ -15,7 +15,7 @@ use crate::render::{Output, Report};
 #[serde(transparent)]
 struct Found(Value);
 
-pub(crate) fn run(running: &Running, arguments: &Search, output: Output) -> Exit {
+pub(crate) fn run(running: &Running, arguments: &Search, output: Output) -> Result<Exit, Failure> {
     let view = running.session.view();
     let request = SearchRequest {
         query: arguments.query.join(" "),
@@ -25,8 +25,8 @@ pub(crate) fn run(running: &Running, arguments: &Search, output: Output) -> Exit
         explain: false,
     };
     let ranker = default_ranker(&view);
-    output.report(&Found(bridge::search(&view, &*ranker, &request, running.host.config())));
-    Exit::Success
+    output.report(&Found(bridge::search(&view, &*ranker, &request, running.host.config())))?;
+    Ok(Exit::Success)
 }
 
 impl Report for Found {

@@ -5,18 +5,22 @@ use aster_runtime::serve::{self, ServeError, Shape};
 use crate::args::{Global, Serve};
 use crate::compose::{self, Start};
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::render::Output;
 
 pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> Result<Exit, Failure> {
-    let (shape, ids) = match &arguments.name {
-        Some(name) => (Shape::Server(name.clone()), vec![format!("{name}/*")]),
-        None => (Shape::Bridge, Vec::new()),
+    let (shape, start) = match &arguments.name {
+        // It is a native one.
+        Some(name) => (Shape::Server(name.clone()), Start::For(&[])),
+        None => (Shape::Bridge, Start::All),
     };
-    let start = if ids.is_empty() { Start::All } else { Start::For(&ids) };
-    let stop = interrupt::token();
-    let (host, profile) = compose::serving(global, start, output).await?;
-    let served = serve::stdio(host, profile, shape, stop).await;
+    let config = compose::load(global)?;
+    let interrupt = Interrupt::listen();
+    let (host, profile) = compose::serving(&config, start, output).await?;
+    let served = tokio::select! {
+        served = serve::stdio(host, profile, shape, interrupt.stop) => served,
+        () = interrupt.now.cancelled() => return Err(compose::interrupted()),
+    };
     served.map(|()| Exit::Success).map_err(|error| match error {
         ServeError::UnknownServer(_) => Failure::new(Exit::Usage, error.to_string()),
         ServeError::Filter(_) => Failure::new(Exit::Configuration, error.to_string()),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aster_runtime::config::trust::{Digest, Grant, TrustStore, hazards, visible};
+use aster_runtime::config::trust::{Digest, Grant, TrustStore, hazards, quoted, visible};
 use aster_runtime::config::{Config, Origin, ServerConfig};
 use serde::Serialize;
 
@@ -12,20 +12,21 @@ use crate::exit::{Exit, Failure};
 use crate::render::{self, Output, Report};
 
 pub(crate) fn run(global: &Global, arguments: &Trust, output: Output) -> Result<Exit, Failure> {
-    let (mut store, warning) = compose::trust_store()?;
+    let (store, warning) = compose::trust_store()?;
     if let Some(warning) = warning {
         output.warn(warning);
     }
     if arguments.list {
-        output.report(&Grants { granted: store.grants().to_vec() });
+        output.report(&Grants { granted: store.grants().to_vec() })?;
         return Ok(Exit::Success);
     }
     if arguments.remove {
-        return remove(&mut store, &arguments.names, output);
+        return remove(&store, &arguments.names, output);
     }
 
     let config = compose::load(global)?;
     let mut answer = Answer::default();
+    let mut consented = Vec::new();
     for server in selected(&config, &store, &arguments.names)? {
         match arguments.yes {
             true => output.note(description(server)),
@@ -39,16 +40,16 @@ pub(crate) fn run(global: &Global, arguments: &Trust, output: Output) -> Result<
             })?
         };
         if consent {
-            store.grant(server);
+            consented.push(server);
             answer.trusted.push(Subject::of(server));
         } else {
             answer.refused.push(Subject::of(server));
         }
     }
-    if !answer.trusted.is_empty() {
-        save(&store)?;
+    if !consented.is_empty() {
+        change(|store| consented.into_iter().for_each(|server| store.grant(server)))?;
     }
-    output.report(&answer);
+    output.report(&answer)?;
     Ok(if answer.refused.is_empty() { Exit::Success } else { Exit::Denied })
 }
 
@@ -91,22 +92,21 @@ fn selected<'a>(
     names.iter().map(find).collect()
 }
 
-fn remove(store: &mut TrustStore, names: &[String], output: Output) -> Result<Exit, Failure> {
-    let removed: Vec<Grant> = names.iter().flat_map(|name| store.remove(name)).collect();
-    if removed.is_empty() {
+fn remove(store: &TrustStore, names: &[String], output: Output) -> Result<Exit, Failure> {
+    if !store.grants().iter().any(|grant| names.contains(&grant.name)) {
         return Err(
             Failure::new(Exit::Usage, "there is no such consent").help("`aster mcp trust --list` shows them")
         );
     }
-    save(store)?;
-    output.report(&Removed { removed });
+    let removed = change(|store| names.iter().flat_map(|name| store.remove(name)).collect())?;
+    output.report(&Removed { removed })?;
     Ok(Exit::Success)
 }
 
-fn save(store: &TrustStore) -> Result<(), Failure> {
-    store
-        .save()
-        .map_err(|error| Failure::new(Exit::Failed, format!("the consent cannot be remembered: {error}")))
+/// Changes the consents as they are now: a question may have stood open while another command changed them.
+fn change<T>(change: impl FnOnce(&mut TrustStore) -> T) -> Result<T, Failure> {
+    TrustStore::update(&compose::trust_path()?, change)
+        .map_err(|error| Failure::new(Exit::Failed, format!("the consents cannot be changed: {error}")))
 }
 
 /// Everything that is consented to, whole: nothing is cut, nothing invisible stays so.
@@ -114,10 +114,10 @@ fn description(server: &ServerConfig) -> String {
     let declared = &server.declared;
     let file = visible(&server.file.display().to_string());
     let mut text = format!("Server `{}` of {file}:{} wants to run:\n\n", server.name, server.line);
-    let mut row = |label: &str, value: &str| text.push_str(&format!("  {label:<10} {}\n", visible(value)));
+    let mut row = |label: &str, value: &str| text.push_str(&format!("  {label:<10} {}\n", quoted(value)));
     row("command", &declared.command);
     for (at, argument) in declared.args.iter().enumerate() {
-        row(if at == 0 { "arguments" } else { "" }, if argument.is_empty() { "\"\"" } else { argument });
+        row(if at == 0 { "arguments" } else { "" }, argument);
     }
     for (at, (name, value)) in declared.env.iter().enumerate() {
         row(if at == 0 { "variables" } else { "" }, &format!("{name}={value}"));

@@ -19,6 +19,8 @@ while IFS= read -r line; do
     *'"method":"tools/call"'*'"wipe"'*)
       echo wiped >> "$1"
       result='{"content":[]}' ;;
+    *'"method":"tools/call"'*'"bug"'*)
+      ;;
     *'"method":"tools/call"'*)
       result='{"isError":true,"content":[{"type":"text","text":"it cannot be done"}]}' ;;
   esac

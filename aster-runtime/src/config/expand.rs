@@ -65,6 +65,10 @@ impl Template {
         Ok(Self(pieces))
     }
 
+    pub(super) fn has_variables(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Variable { .. }))
+    }
+
     /// The names of the variables, in order.
     pub(super) fn into_names(self) -> impl Iterator<Item = String> {
         self.0.into_iter().filter_map(|piece| match piece {

@@ -473,7 +473,8 @@ impl Reader<'_> {
         match Glob::new(text) {
             Ok(glob) => Some(glob.compile_matcher()),
             Err(error) => {
-                let message = format!("{what} has the bad glob `{}`: {}", one_line(text, 128), error.kind());
+                let reason = one_line(&error.kind().to_string(), 300);
+                let message = format!("{what} has the bad glob `{}`: {reason}", one_line(text, 128));
                 self.problem(node.at, message, "use `*` for any characters, `?` for one, `{a,b}` for either");
                 None
             }

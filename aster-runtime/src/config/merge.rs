@@ -1,15 +1,17 @@
 //! Two files become one configuration: the user's decides, the project's adds or tightens.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{self, Path, PathBuf};
 
-use super::file::{self, File, Server, Text};
+use super::file::{self, Server, Text};
 use super::yaml::Mark;
 use super::{
-    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, MIN_SECRET_CHARS, Origin, Problem, ServerConfig,
-    Sources, ToolFilter,
+    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig, Sources,
+    ToolFilter, open_regular,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
+use crate::gate::secrets::MIN_SECRET;
 use crate::spec::Tier;
 use crate::text::one_line;
 
@@ -77,10 +79,12 @@ pub fn load(
     Ok(config)
 }
 
-fn read_file(path: &Path, required: bool, reserved: &[&str]) -> Result<Option<File>, Vec<Problem>> {
+fn read_file(path: &Path, required: bool, reserved: &[&str]) -> Result<Option<file::File>, Vec<Problem>> {
     let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX) + 1;
     let mut bytes = Vec::new();
-    let outcome = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    // Whoever names a file may name a pipe, for example one that decrypts it.
+    let file = if required { File::open(path) } else { open_regular(path) };
+    let outcome = file.and_then(|file| file.take(limit).read_to_end(&mut bytes));
     match outcome {
         Ok(_) => file::read(&bytes, path, reserved).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound && !required => Ok(None),
@@ -98,7 +102,7 @@ struct Merger<'a> {
 }
 
 impl Merger<'_> {
-    fn user(&mut self, path: PathBuf, file: File) {
+    fn user(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
         let config = &mut self.config;
         config.context_tokens = file.context_tokens.map_or(config.context_tokens, |(number, _)| number);
@@ -118,7 +122,7 @@ impl Merger<'_> {
         self.config.files.push(path);
     }
 
-    fn project(&mut self, path: PathBuf, file: File) {
+    fn project(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
         self.lower(&path, "mcp.context_tokens", file.context_tokens, |config| &mut config.context_tokens);
         self.lower(&path, "mcp.inventory_percent", file.inventory_percent, |config| {
@@ -208,6 +212,12 @@ impl Merger<'_> {
 
     fn launch(&mut self, path: &Path, origin: Origin, server: &Server) -> Result<Launch, Problem> {
         let name = &server.name;
+        if origin == Origin::Project && server.command.template.has_variables() {
+            // A consent to it would be one to whatever the variable holds on the day.
+            let message = format!("`command` of server `{name}` has a variable in it");
+            let help = "a project's command must be written out; variables may stand in `args` and `env`";
+            return Err(Problem::new(path, server.command.at, message, help));
+        }
         let mut fill = |text: &Text, what: &str| {
             self.expand(text)
                 .map_err(|variable| unset(path, text.at, &format!("{what} of server `{name}`"), &variable))
@@ -275,7 +285,7 @@ impl Merger<'_> {
 
     fn secret(&mut self, name: &str, value: &str) {
         let ordinary = ORDINARY.contains(&name) || name.starts_with("XDG_") || name.starts_with("LC_");
-        if !ordinary && value.chars().count() >= MIN_SECRET_CHARS {
+        if !ordinary && value.len() >= MIN_SECRET {
             self.config.secrets.0.push(value.to_owned());
         }
     }

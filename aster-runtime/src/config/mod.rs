@@ -7,7 +7,7 @@
 //!
 //! | in a project's file | effect |
 //! |---|---|
-//! | a server with a name of its own | added, after consent; its tools are never below `elevated` |
+//! | a server with a name of its own | added, after consent; its tools are never below `elevated`, its command has no `${…}` |
 //! | a server that the user's file names too | left out, with a warning |
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
@@ -38,6 +38,8 @@ mod yaml;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,10 +55,6 @@ pub const FILE_NAME: &str = "aster.yaml";
 
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
-
-/// The shortest value that counts as a secret, in characters: a shorter one would be found, and redacted, in
-/// innocent text.
-pub const MIN_SECRET_CHARS: usize = 8;
 
 /// The files to read.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +114,7 @@ impl Default for Config {
 impl Config {
     /// The values to redact wherever they appear: every value under `env`, and every value that a variable brought
     /// into a command, an argument, a working directory or a path. Left out are values of fewer than
-    /// [`MIN_SECRET_CHARS`] characters and those of variables that name places and people (`HOME`, `USER`, `PATH` and
+    /// [`MIN_SECRET`](crate::gate::secrets::MIN_SECRET) bytes and those of variables that name places and people (`HOME`, `USER`, `PATH` and
     /// the like), since text without them would be unreadable.
     #[must_use]
     pub fn secret_values(&self) -> &[String] {
@@ -335,6 +333,27 @@ pub fn project_file(directory: &Path, user: Option<&Path>) -> Option<PathBuf> {
         let exists = !matches!(file.try_exists(), Ok(false)) && !file.is_dir();
         exists && file.canonicalize().ok().is_none_or(|file| Some(file) != user)
     })
+}
+
+/// Opens a file to read it, where it is one: a pipe or a device would keep the reader waiting, or have somebody else's
+/// input read.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let regular = |metadata: &Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    };
+    // Before it is opened, since opening a device may already do something; and after, since it may have changed.
+    regular(&fs::metadata(path)?)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
+    }
+    let file = options.open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 #[cfg(test)]

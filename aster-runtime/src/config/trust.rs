@@ -9,14 +9,16 @@
 //! Constraint: every doubt ends in "not trusted". A store that is damaged, or that others may write to, holds nothing.
 
 use std::fmt;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Declared, Origin, ServerConfig};
+use super::{Declared, Origin, ServerConfig, open_regular};
 use crate::catalogue::Health;
 use crate::text::is_unsafe;
+use unicode_normalization::char::is_combining_mark;
 
 /// The name of the store in the state directory.
 pub const FILE_NAME: &str = "trust.json";
@@ -124,6 +126,24 @@ impl TrustStore {
         (Self { path: path.to_owned(), grants }, warning)
     }
 
+    /// Changes the store as it is now, and saves it: what others changed since it was last read stays changed. A store
+    /// that is not believed is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be locked or written, or would not be believed.
+    pub fn update<T>(path: &Path, change: impl FnOnce(&mut Self) -> T) -> io::Result<T> {
+        create_private(path.parent().unwrap_or(Path::new(".")))?;
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
+        lock.lock()?;
+        let (mut store, _) = Self::open(path);
+        let changed = change(&mut store);
+        store.save()?;
+        read(path).map_err(io::Error::other)?;
+        Ok(changed)
+    }
+
     /// Whether the server may be started: the user's own may, a project's after consent to exactly this.
     #[must_use]
     pub fn trusts(&self, server: &ServerConfig) -> bool {
@@ -139,7 +159,7 @@ impl TrustStore {
         &self.grants
     }
 
-    /// Remembers a consent. [`save`](Self::save) makes it last.
+    /// Remembers a consent. [`update`](Self::update) makes it last.
     pub fn grant(&mut self, server: &ServerConfig) {
         if self.trusts(server) {
             return;
@@ -162,13 +182,8 @@ impl TrustStore {
     }
 
     /// Writes the store: whole or not at all, readable by its owner alone.
-    ///
-    /// # Errors
-    ///
-    /// Where the directory or the file cannot be written.
-    pub fn save(&self) -> io::Result<()> {
+    fn save(&self) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
-        create_private(directory)?;
         // A named temporary file has mode 0600 from its creation on.
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         serde_json::to_writer_pretty(&mut file, &Stored { version: VERSION, servers: self.grants.clone() })?;
@@ -186,13 +201,19 @@ pub fn needs_consent(name: &str) -> Health {
 }
 
 fn read(path: &Path) -> Result<Vec<Grant>, String> {
-    let file = match std::fs::File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(format!("the list of consents cannot be read: {error}")),
     };
-    if writable_by_others(&file) {
-        return Err("others may write to the list of consents".to_owned());
+    let unknown = |error| format!("it cannot be told who may write to the list of consents: {error}");
+    let directory = path.parent().unwrap_or(Path::new("."));
+    for (what, metadata) in
+        [("the list of consents", file.metadata()), ("its directory", directory.metadata())]
+    {
+        if in_others_hands(&metadata.map_err(unknown)?) {
+            return Err(format!("others may write to {what}"));
+        }
     }
     let mut text = String::new();
     file.take(MAX_STORE_BYTES)
@@ -207,13 +228,13 @@ fn read(path: &Path) -> Result<Vec<Grant>, String> {
 }
 
 #[cfg(unix)]
-fn writable_by_others(file: &std::fs::File) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0)
+fn in_others_hands(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
-fn writable_by_others(_: &std::fs::File) -> bool {
+fn in_others_hands(_: &Metadata) -> bool {
     false
 }
 
@@ -243,6 +264,38 @@ pub fn visible(text: &str) -> String {
             c if is_unsafe(c) || (c.is_whitespace() && c != ' ') => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
+    }
+    shown
+}
+
+/// The same for one value among others: in quotes where it is empty, or where white space could make it look like
+/// more or fewer values, such as a row of spaces that fills a line of the terminal.
+///
+/// ```
+/// use aster_runtime::config::trust::quoted;
+///
+/// assert_eq!(quoted("a b"), "a b");
+/// assert_eq!(quoted(""), r#""""#);
+/// assert_eq!(quoted("a   b "), r#""a \u{20}\u{20}b ""#);
+/// ```
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut last = None;
+    for c in text.chars() {
+        let repeats = c == ' ' && last == Some(' ');
+        // Without a letter before it, it would be drawn over what the value stands next to.
+        let mark = is_combining_mark(c)
+            && last.is_none_or(|last| !last.is_alphanumeric() && !is_combining_mark(last));
+        match repeats || mark {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push_str(&visible(c.encode_utf8(&mut [0; 4]))),
+        }
+        last = Some(c);
+    }
+    let spaced = text.starts_with(' ') || text.ends_with(' ') || text.contains("  ");
+    if text.is_empty() || spaced || text.contains('"') {
+        return format!("\"{}\"", shown.replace('"', "\\\""));
     }
     shown
 }
@@ -277,7 +330,8 @@ pub fn hazards(declared: &Declared) -> Vec<&'static str> {
     }
     if declared.env.iter().any(|(name, _)| loads_code(name)) {
         hazards.push(
-            "it sets a variable that makes programs load other code (`LD_PRELOAD`, `PATH` or the like)",
+            "it sets a variable that changes which code programs load or where they fetch it (`LD_PRELOAD`, `PATH`, \
+             `NPM_CONFIG_REGISTRY` or the like)",
         );
     }
     if texts.iter().any(|text| text.chars().any(is_unsafe)) {
@@ -311,19 +365,13 @@ fn pipes_into_shell(text: &str) -> bool {
         || text.contains("$(wget")
 }
 
+/// Whether programs read from a variable of this name what to load, where to fetch it, or how to run it.
 fn loads_code(name: &str) -> bool {
+    const PREFIXES: [&str; 8] = ["DYLD_", "GIT_", "LD_", "NODE_", "NPM_CONFIG_", "PIP_", "PYTHON", "UV_"];
+    const NAMES: [&str; 8] =
+        ["BASH_ENV", "ENV", "JAVA_TOOL_OPTIONS", "PATH", "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT"];
     let name = name.to_ascii_uppercase();
-    name.starts_with("LD_")
-        || name.starts_with("DYLD_")
-        || matches!(
-            &*name,
-            "PATH"
-                | "NODE_OPTIONS"
-                | "PYTHONPATH"
-                | "PYTHONSTARTUP"
-                | "PERL5OPT"
-                | "RUBYOPT"
-                | "BASH_ENV"
-                | "ENV"
-        )
+    NAMES.contains(&&*name)
+        || name.ends_with("_PROXY")
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

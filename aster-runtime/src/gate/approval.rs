@@ -150,8 +150,7 @@ impl Approver for Terminal {
         Box::pin(async move {
             let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                // Standard error stays unlocked: a program that is interrupted meanwhile must be able to say so.
-                question(&request, &mut io::stdin().lock(), &mut io::stderr())
+                confirm(format_args!("\n{request}Allow this call?"))
             });
             match answer.await {
                 Ok(Ok(true)) => Approval::Approved { by: "the user at the terminal".to_owned() },
@@ -166,17 +165,30 @@ impl Approver for Terminal {
     }
 }
 
-/// Puts the question and reads the answer. Anything but a clear yes is a no, and so is the end of the input.
+/// Asks whoever sits at the terminal, on standard input and error, and takes only what is typed after the question for
+/// an answer. Anything but a clear yes is a no, and so is the end of the input.
 ///
 /// # Errors
 ///
 /// Where the terminal cannot be written or read.
-pub fn question(
-    request: &ApprovalRequest,
-    input: &mut dyn BufRead,
-    output: &mut dyn Write,
-) -> io::Result<bool> {
-    write!(output, "\n{request}Allow this call? [y/N] ")?;
+pub fn confirm(question: impl fmt::Display) -> io::Result<bool> {
+    discard_typed();
+    // Standard error stays unlocked: a program that is interrupted meanwhile must be able to say so.
+    put(&question, &mut io::stdin().lock(), &mut io::stderr())
+}
+
+/// Forgets what was typed before anything was asked.
+#[cfg(unix)]
+fn discard_typed() {
+    // What is no terminal has nothing typed.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+fn discard_typed() {}
+
+fn put(question: &dyn fmt::Display, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<bool> {
+    write!(output, "{question} [y/N] ")?;
     output.flush()?;
     let mut line = String::new();
     input.read_line(&mut line)?;
@@ -199,9 +211,18 @@ mod tests {
             arguments: json!({"command": "ls\u{1b}[2K\n\u{202e}rm -rf /"}),
             why: "the tool is Restricted",
         };
-        for (typed, yes) in [("y\n", true), ("YES\n", true), ("\n", false), ("", false), ("yep\n", false)] {
+        for (typed, yes) in [
+            ("y\n", true),
+            (" Yes\r\n", true),
+            ("YES\n", true),
+            ("\n", false),
+            ("", false),
+            ("yep\n", false),
+            ("y y\n", false),
+            ("\u{202e}y\n", false),
+        ] {
             let mut shown = Vec::new();
-            assert_eq!(question(&request, &mut typed.as_bytes(), &mut shown).unwrap(), yes, "{typed:?}");
+            assert_eq!(put(&request, &mut typed.as_bytes(), &mut shown).unwrap(), yes, "{typed:?}");
             let shown = String::from_utf8(shown).unwrap();
             assert!(shown.contains("rm -rf /") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
         }
