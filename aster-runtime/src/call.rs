@@ -89,11 +89,11 @@ impl Denied {
 pub enum Outcome {
     /// The tool answered.
     Ok,
-    /// The tool answered that it failed.
+    /// The tool, or its server for it, answered that it failed.
     ToolError,
     /// The gate refused; nothing was called.
     Denied,
-    /// The server could not be reached, broke off, or refused the call.
+    /// The server could not be reached, or broke off.
     Failed,
     /// The deadline passed.
     TimedOut,

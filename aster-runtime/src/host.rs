@@ -618,6 +618,7 @@ impl HostSession {
                     DispatchError::TimedOut { .. } => Outcome::TimedOut,
                     DispatchError::Cancelled => Outcome::Cancelled,
                     DispatchError::Panicked => Outcome::Panicked,
+                    DispatchError::Protocol { .. } => Outcome::ToolError,
                     _ => Outcome::Failed,
                 };
                 let message = redactor.redact(&error.to_string()).into_owned();

@@ -42,7 +42,6 @@ pub(crate) async fn run(
     let exit = match (completed.outcome, completed.denied) {
         (Outcome::Ok, _) => Exit::Success,
         (Outcome::ToolError | Outcome::Panicked, _) => Exit::ToolFailed,
-        (Outcome::Failed, _) if refused_by_server(&completed) => Exit::ToolFailed,
         (Outcome::Failed | Outcome::TimedOut, _) => Exit::Unavailable,
         (Outcome::Cancelled, _) => Exit::Interrupted,
         (Outcome::Denied, Some(Check::Scope | Check::Arguments | Check::Request)) => {
@@ -63,11 +62,6 @@ pub(crate) async fn run(
         return Ok(exit);
     }
     Err(refused(exit, &completed))
-}
-
-/// Whether the server answered, with an error of the protocol.
-fn refused_by_server(completed: &Completed) -> bool {
-    completed.result.to_text().starts_with("the server refused the call: ")
 }
 
 fn refused(exit: Exit, completed: &Completed) -> Failure {
