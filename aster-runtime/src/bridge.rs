@@ -177,7 +177,15 @@ pub fn parse(arguments: &Value) -> Result<Request, BridgeError> {
 
 /// Whether a request that cannot be read was to call a tool.
 pub(crate) fn is_execute(arguments: &Value) -> bool {
-    let action = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
+    let written;
+    let fields = match arguments {
+        Value::String(text) => {
+            written = serde_json::from_str(text).unwrap_or_default();
+            &written
+        }
+        other => other,
+    };
+    let action = fields.get("action").and_then(Value::as_str).unwrap_or_default();
     action.trim().eq_ignore_ascii_case("execute")
 }
 
@@ -326,17 +334,18 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// The arguments without each `null` that does not fit where it stands, if they fit without them all.
+/// The arguments without each `null` that does not fit where it stands, if they fit without them all. One in a part that
+/// has alternatives stays: which of them was meant is not known.
 fn without_nulls(tool: &Tool, arguments: JsonObject) -> JsonObject {
-    let Err(invalid) = tool.check(&arguments) else { return arguments };
+    let misplaced = tool.misplaced_nulls(&arguments);
+    if misplaced.is_empty() {
+        return arguments;
+    }
     let mut repaired = Value::Object(arguments.clone());
-    for violation in &invalid.violations {
-        let Some((parent, key)) = violation.path.rsplit_once('/') else { continue };
-        let key = key.replace("~1", "/").replace("~0", "~");
-        if let Some(Value::Object(parent)) = repaired.pointer_mut(parent)
-            && parent.get(&key).is_some_and(Value::is_null)
-        {
-            parent.shift_remove(&key);
+    for place in misplaced {
+        let Some((parent, key)) = place.rsplit_once('/') else { continue };
+        if let Some(Value::Object(parent)) = repaired.pointer_mut(parent) {
+            parent.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
         }
     }
     match repaired {

@@ -60,15 +60,14 @@ impl McpCatalog {
     pub fn new(tools: impl IntoIterator<Item = McpTool>) -> Result<Self, CatalogueError> {
         let mut tools: Vec<McpTool> = tools.into_iter().collect();
         let mut problems = problems(&tools);
-        // By server and name, as the view has them: a tool and its original have the same place.
         tools.sort_by(|a, b| (&a.server, &a.name).cmp(&(&b.server, &b.name)));
         let parts: Vec<_> = tools.chunk_by(|a, b| a.server == b.server).map(part).collect();
         // What the catalogue would leave out of a stranger's list is a mistake in a host's own.
         for problem in parts.iter().flat_map(|part| &part.problems) {
-            let known = |known: &Problem| (&known.server, &known.tool) == (&problem.server, &problem.tool);
-            if !problem.tool.as_deref().is_some_and(|name| name.starts_with('#'))
-                && !problems.iter().any(known)
-            {
+            let named = |known: &Problem| (&known.server, &known.tool) == (&problem.server, &problem.tool);
+            // One without a name has its place for a name, which is another in the parts.
+            let nameless = tools.iter().all(|tool| Some(&tool.name) != problem.tool.as_ref());
+            if !nameless && !problems.iter().any(named) {
                 problems.push(problem.clone());
             }
         }
@@ -80,18 +79,22 @@ impl McpCatalog {
     /// The tool with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&McpTool> {
-        self.view.position(&ToolId::parse(id)?).map(|at| &self.tools[at])
+        let id = ToolId::parse(id)?;
+        let found = self.tools.binary_search_by(|tool| {
+            (tool.server.as_str(), tool.name.as_str()).cmp(&(id.server(), id.tool()))
+        });
+        found.ok().map(|at| &self.tools[at])
     }
 
     /// The tools that match a query, best first; for an empty one all, by id.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolMatch> {
-        let matches = |position: usize| ToolMatch::new(&self.view.tools()[position], None);
+        let tools = self.view.tools();
         if query.trim().is_empty() {
-            return (0..self.tools.len()).take(limit).map(matches).collect();
+            return tools.iter().take(limit).map(|tool| ToolMatch::new(tool, None)).collect();
         }
         let hits = self.ranker().rank(query, &|_| true);
-        hits.iter().take(limit).map(|hit| matches(hit.position)).collect()
+        hits.iter().take(limit).map(|hit| ToolMatch::new(&tools[hit.position], None)).collect()
     }
 
     /// All tools, by id.
@@ -373,6 +376,10 @@ mod tests {
         huge.description = "x".repeat(300_000);
         let error = McpCatalog::new([huge, tool("s", "b_read"), tool("s", "c_delete")]).unwrap_err();
         assert!(error.to_string().contains("s/a_huge: the definition has"), "{error}");
+        let mut marked = tool("s", "#a");
+        marked.input_schema = json!({"type": "object", "properties": {"required": ["a"]}});
+        let error = McpCatalog::new([marked, tool("s", "b")]).unwrap_err();
+        assert!(error.to_string().contains("s/#a: the input schema is not valid"), "{error}");
     }
 
     #[test]

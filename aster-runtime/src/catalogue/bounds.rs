@@ -1,10 +1,10 @@
 //! How much work a schema can make of checking a value. A schema is a stranger's program: this finds, without running
 //! it, the ones that would not end, would end too late, or would need more stack than there is.
 //!
-//! References are the only loops a schema has. The ones that apply to the very value that is being checked (through
-//! `allOf`, `anyOf` and the like, not down into a property) must not come back to where they started, and what they add
-//! up to is counted: the longest chain of them, and how many paths there are. A schema that is recursive down into its
-//! value does its count again at every level of it.
+//! References are the only loops a schema has. At load, those that apply to the very value that is being checked (through
+//! `allOf`, `anyOf` and the like, not down into a property) must not come back to where they started, and neither their
+//! chains nor their paths may be many. Before a check, the steps that it can take are counted, each pair of a schema and a
+//! part of the value once: the count is quick even where the check would not be.
 
 use std::collections::HashMap;
 use std::ptr::from_ref;
@@ -16,28 +16,95 @@ use super::problem::Reason;
 /// The longest chain of references at one place.
 const MAX_CHAIN: usize = 32;
 
-/// The most paths through references at one place.
+/// The most schemas that apply at one place, counted along every path to them.
 const MAX_PATHS: u64 = 10_000;
 
 /// The most different targets of references. Real schemas have dozens.
 const MAX_TARGETS: usize = 512;
 
-/// The most that checking a value may come to, in paths over all its levels.
-const MAX_WORK: u64 = 1_000_000;
+/// The most steps of one check.
+const MAX_STEPS: u64 = 2_000_000;
 
-/// What was found.
+/// The most pairs that are looked at to count them.
+const MAX_PAIRS: usize = 300_000;
+
+/// The most schemas times parts of a value that need no count, where there are no references.
+const PLAIN: usize = 1_000_000;
+
+/// Where a keyword applies the schemas in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// To the same value.
+    Same,
+    /// To parts of it.
+    Down,
+    /// Nowhere, until something refers to them.
+    Apart,
+}
+
+/// The schemas that stand in a keyword: it may hold one, a list, or named ones. Everything else in a schema is data, and
+/// a `$ref` in it refers to nothing.
+pub(super) fn keyword(key: &str) -> Option<(Place, Shape)> {
+    use Place::{Apart, Down, Same};
+    Some(match key {
+        "not" | "if" | "then" | "else" => (Same, Shape::One),
+        "allOf" | "anyOf" | "oneOf" => (Same, Shape::List),
+        "dependentSchemas" | "dependencies" => (Same, Shape::Named),
+        "items" => (Down, Shape::OneOrList),
+        "prefixItems" => (Down, Shape::List),
+        "additionalItems"
+        | "unevaluatedItems"
+        | "contains"
+        | "additionalProperties"
+        | "unevaluatedProperties"
+        | "propertyNames"
+        | "contentSchema" => (Down, Shape::One),
+        "properties" | "patternProperties" => (Down, Shape::Named),
+        "$defs" | "definitions" => (Apart, Shape::Named),
+        _ => return None,
+    })
+}
+
+/// What a keyword holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    One,
+    List,
+    OneOrList,
+    Named,
+}
+
+/// The schemas that stand directly in a schema, and where they apply.
+fn children(schema: &Value) -> impl Iterator<Item = (Place, &Value)> {
+    schema.as_object().into_iter().flatten().flat_map(|(key, inner)| {
+        let (place, inner): (Place, Vec<&Value>) = match (keyword(key), inner) {
+            (Some((place, Shape::One | Shape::OneOrList)), Value::Object(_)) => (place, vec![inner]),
+            (Some((place, Shape::List | Shape::OneOrList)), Value::Array(items)) => {
+                (place, items.iter().collect())
+            }
+            (Some((place, Shape::Named)), Value::Object(named)) => (place, named.values().collect()),
+            _ => (Place::Apart, Vec::new()),
+        };
+        inner.into_iter().filter(|inner| inner.is_object()).map(move |inner| (place, inner))
+    })
+}
+
+/// The keywords that refer.
+pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+fn references(map: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    REFERENCES.into_iter().filter_map(|key| map.get(key)?.as_str())
+}
+
+/// What was found when a schema was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// The longest chain of references at one place.
     chain: usize,
-    /// The most paths through references at one place.
-    paths: u64,
-    /// The most ways down into a part of the value from one place: what a recursive schema multiplies by at each level.
-    ways: u64,
     /// How many targets there are.
     targets: usize,
-    /// Whether a reference comes back to itself further down.
-    recursive: bool,
+    /// How many schemas.
+    schemas: usize,
 }
 
 impl Bounds {
@@ -47,43 +114,39 @@ impl Bounds {
     ///
     /// Where it has no end, or too late a one.
     pub(super) fn of(root: &Value) -> Result<Self, Reason> {
-        let mut graph = Graph::new(root)?;
-        let mut bounds =
-            Self { targets: graph.targets.len(), recursive: graph.is_recursive(), ..Self::default() };
-        let mut places = Vec::new();
-        objects(root, &mut places);
-        for place in places {
-            let cost = graph.cost(place)?;
-            bounds.chain = bounds.chain.max(cost.chain);
-            bounds.paths = bounds.paths.max(cost.paths);
-            bounds.ways = bounds.ways.max(cost.ways);
-        }
-        if bounds.chain > MAX_CHAIN || bounds.paths > MAX_PATHS {
+        let links = Links::of(root);
+        if links.distinct() > MAX_TARGETS {
             return Err(Reason::SchemaTooComplex);
+        }
+        let mut costs = Costs { links: &links, known: HashMap::new() };
+        let mut bounds = Self { targets: links.distinct(), schemas: links.schemas.len(), chain: 0 };
+        for schema in &links.schemas {
+            let cost = costs.of(schema, 0)?;
+            bounds.chain = bounds.chain.max(cost.chain);
+            if cost.chain > MAX_CHAIN || cost.paths > MAX_PATHS {
+                return Err(Reason::SchemaTooComplex);
+            }
         }
         Ok(bounds)
     }
 
-    /// Whether a value of this depth can be checked in good time.
-    pub(super) fn allow(&self, depth: usize) -> bool {
-        if !self.recursive {
-            return true;
-        }
-        let mut work = 1_u64;
-        for _ in 0..depth {
-            work = work.saturating_mul(self.ways.max(1));
-        }
-        work <= MAX_WORK
+    /// Whether checking a value may need more stack than a worker has.
+    pub(super) fn need_stack(&self, value: &Value) -> bool {
+        self.targets > 8 || (self.chain + 1) * (depth(value) + 1) > 64
     }
 
-    /// Whether checking a value of this depth may need more stack than a worker has.
-    pub(super) fn need_stack(&self, depth: usize) -> bool {
-        self.targets > 8 || (self.chain + 1) * (depth + 1) > 64
+    /// Whether a value can be checked in good time.
+    pub(super) fn allow(&self, root: &Value, value: &Value) -> bool {
+        if self.targets == 0 && self.schemas.saturating_mul(parts(value)) <= PLAIN {
+            return true;
+        }
+        let links = Links::of(root);
+        let mut steps = Steps { links: &links, known: HashMap::new() };
+        steps.count(root, value) <= MAX_STEPS
     }
 }
 
-/// How deeply a value is nested; scalars are 0.
-pub(super) fn depth(value: &Value) -> usize {
+fn depth(value: &Value) -> usize {
     match value {
         Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or_default(),
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
@@ -91,175 +154,202 @@ pub(super) fn depth(value: &Value) -> usize {
     }
 }
 
-#[derive(Clone, Copy, Default)]
-struct Cost {
-    chain: usize,
-    paths: u64,
-    ways: u64,
+fn parts(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(parts).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(parts).sum::<usize>(),
+        _ => 1,
+    }
 }
 
-#[derive(Clone, Copy)]
-enum Visit {
-    Open,
-    Done(Cost),
-}
-
-/// The targets of a schema's local references, and what each costs.
-struct Graph<'a> {
-    root: &'a Value,
-    anchors: HashMap<&'a str, &'a Value>,
+/// The schemas in a schema, and what the references among them lead to.
+pub(super) struct Links<'a> {
+    schemas: Vec<&'a Value>,
     targets: HashMap<&'a str, &'a Value>,
-    costs: HashMap<*const Value, Visit>,
 }
 
-impl<'a> Graph<'a> {
-    fn new(root: &'a Value) -> Result<Self, Reason> {
-        let mut graph =
-            Self { root, anchors: HashMap::new(), targets: HashMap::new(), costs: HashMap::new() };
-        let mut places = Vec::new();
-        objects(root, &mut places);
-        for place in &places {
+impl<'a> Links<'a> {
+    pub(super) fn of(root: &'a Value) -> Self {
+        let mut schemas = vec![root];
+        let mut next = 0;
+        while let Some(schema) = schemas.get(next).copied() {
+            schemas.extend(children(schema).map(|(_, inner)| inner));
+            next += 1;
+        }
+        let here: HashMap<*const Value, ()> = schemas.iter().map(|schema| (from_ref(*schema), ())).collect();
+        let mut anchors: HashMap<&str, &Value> = HashMap::new();
+        for schema in &schemas {
             for key in ["$anchor", "$dynamicAnchor"] {
-                if let Some(Value::String(name)) = place.get(key) {
-                    graph.anchors.insert(name, place);
+                if let Some(Value::String(name)) = schema.get(key) {
+                    anchors.entry(name).or_insert(schema);
                 }
             }
         }
-        for map in places.iter().filter_map(|place| place.as_object()) {
-            for reference in references(map) {
-                if let Some(target) = graph.resolve(reference) {
-                    graph.targets.insert(reference, target);
-                }
+        let own = root
+            .get("$id")
+            .and_then(Value::as_str)
+            .map(|id| id.trim_end_matches('#'))
+            .filter(|id| !id.is_empty());
+        let mut targets = HashMap::new();
+        for reference in schemas.iter().filter_map(|schema| schema.as_object()).flat_map(references) {
+            // What leads to something that is no schema constrains nothing, like what leads nowhere.
+            let target = resolve(root, local(reference, own), &anchors);
+            if let Some(target) = target.filter(|target| here.contains_key(&from_ref(*target))) {
+                targets.insert(reference, target);
             }
         }
-        if graph.targets.len() > MAX_TARGETS {
-            return Err(Reason::SchemaTooComplex);
-        }
-        Ok(graph)
+        Self { schemas, targets }
     }
 
-    fn resolve(&self, reference: &str) -> Option<&'a Value> {
-        resolve(self.root, reference, |name| self.anchors.get(name).copied())
+    /// Whether a reference leads to a schema.
+    pub(super) fn leads(&self, reference: &str) -> bool {
+        self.targets.contains_key(reference)
     }
 
-    /// What the references at one place add up to.
-    fn cost(&mut self, place: &'a Value) -> Result<Cost, Reason> {
-        let key = from_ref(place);
-        match self.costs.get(&key) {
-            Some(Visit::Done(cost)) => return Ok(*cost),
-            Some(Visit::Open) => return Err(Reason::SchemaCycle),
-            None => {}
-        }
-        self.costs.insert(key, Visit::Open);
-        let mut onward = Vec::new();
-        let mut cost = Cost { chain: 0, paths: 1, ways: same_place(place, &mut onward) };
-        for reference in onward {
-            let Some(target) = self.targets.get(reference).copied() else { continue };
-            let next = self.cost(target)?;
-            cost.chain = cost.chain.max(next.chain + 1);
-            cost.paths = cost.paths.saturating_add(next.paths);
-            cost.ways = cost.ways.saturating_add(next.ways);
-            // Before the search itself goes too deep.
-            if cost.chain > MAX_CHAIN {
-                return Err(Reason::SchemaTooComplex);
-            }
-        }
-        self.costs.insert(key, Visit::Done(cost));
-        Ok(cost)
+    fn distinct(&self) -> usize {
+        let mut addresses: Vec<*const Value> =
+            self.targets.values().map(|target| from_ref(*target)).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses.len()
     }
 
-    /// Whether some target leads back to itself, at whatever place: a search without recursion of its own.
-    fn is_recursive(&self) -> bool {
-        let onward: HashMap<&str, Vec<&str>> = self
-            .targets
-            .iter()
-            .map(|(name, target)| {
-                let mut places = Vec::new();
-                objects(target, &mut places);
-                let maps = places.into_iter().filter_map(Value::as_object);
-                (*name, maps.flat_map(references).filter(|name| self.targets.contains_key(name)).collect())
-            })
-            .collect();
-        // What has no way on is taken away until nothing more can be; what stays, turns in circles.
-        let mut left: HashMap<&str, &Vec<&str>> = onward.iter().map(|(name, next)| (*name, next)).collect();
-        loop {
-            let ends: Vec<&str> = left
-                .iter()
-                .filter(|(_, next)| !next.iter().any(|name| left.contains_key(name)))
-                .map(|(name, _)| *name)
-                .collect();
-            if ends.is_empty() {
-                return !left.is_empty();
-            }
-            ends.iter().for_each(|name| {
-                left.remove(name);
-            });
-        }
+    fn targets_of(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> {
+        schema
+            .as_object()
+            .into_iter()
+            .flat_map(references)
+            .filter_map(|reference| self.targets.get(reference).copied())
     }
 }
 
-/// Every object of a schema, itself first. Its nesting was bounded before.
-fn objects<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
-    match value {
-        Value::Object(map) => {
-            found.push(value);
-            map.values().for_each(|inner| objects(inner, found));
-        }
-        Value::Array(items) => items.iter().for_each(|inner| objects(inner, found)),
-        _ => {}
-    }
-}
-
-/// The references that stand in an object itself.
-pub(super) fn references(map: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    REFERENCES.into_iter().filter_map(|key| map.get(key)?.as_str())
-}
-
-/// The keywords that refer.
-pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-
-/// The references that a schema applies to the very value it is applied to, not to a part of it; and in how many of the
-/// schemas that it applies there, references lead down into parts.
-fn same_place<'a>(schema: &'a Value, found: &mut Vec<&'a str>) -> u64 {
-    let Value::Object(map) = schema else { return 0 };
-    found.extend(references(map));
-    let mut ways = 0;
-    let mut down = false;
-    for (key, inner) in map {
-        match (key.as_str(), inner) {
-            ("allOf" | "anyOf" | "oneOf", Value::Array(items)) => {
-                ways += items.iter().map(|inner| same_place(inner, found)).sum::<u64>();
-            }
-            ("not" | "if" | "then" | "else", inner) => ways += same_place(inner, found),
-            ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                ways += schemas.values().map(|inner| same_place(inner, found)).sum::<u64>();
-            }
-            ("$defs" | "definitions", _) => {}
-            (_, inner) => down |= refers(inner),
-        }
-    }
-    ways + u64::from(down)
-}
-
-/// Whether there is a reference anywhere in a part of a schema.
-fn refers(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => references(map).next().is_some() || map.values().any(refers),
-        Value::Array(items) => items.iter().any(refers),
-        _ => false,
+/// A reference without the schema's own identifier before it.
+pub(super) fn local<'r>(reference: &'r str, own: Option<&str>) -> &'r str {
+    match own.and_then(|own| reference.strip_prefix(own)) {
+        Some("") => "#",
+        Some(fragment) if fragment.starts_with('#') => fragment,
+        _ => reference,
     }
 }
 
 /// The target of a local reference: `#`, a JSON pointer, or an anchor. Others are nobody's to fetch.
-pub(super) fn resolve<'a>(
-    root: &'a Value,
-    reference: &str,
-    anchor: impl FnOnce(&str) -> Option<&'a Value>,
-) -> Option<&'a Value> {
+fn resolve<'a>(root: &'a Value, reference: &str, anchors: &HashMap<&str, &'a Value>) -> Option<&'a Value> {
     let fragment = reference.strip_prefix('#')?;
     if fragment.is_empty() {
         return Some(root);
     }
     let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8().ok()?;
-    if fragment.starts_with('/') { root.pointer(&fragment) } else { anchor(&fragment) }
+    if fragment.starts_with('/') { root.pointer(&fragment) } else { anchors.get(&*fragment).copied() }
+}
+
+#[derive(Clone, Copy)]
+struct Cost {
+    chain: usize,
+    paths: u64,
+}
+
+/// What the references at one place add up to. `None` stands for a schema whose cost is being found.
+struct Costs<'l, 'a> {
+    links: &'l Links<'a>,
+    known: HashMap<*const Value, Option<Cost>>,
+}
+
+impl<'a> Costs<'_, 'a> {
+    fn of(&mut self, schema: &'a Value, hops: usize) -> Result<Cost, Reason> {
+        match self.known.get(&from_ref(schema)) {
+            Some(Some(cost)) => return Ok(*cost),
+            Some(None) => return Err(Reason::SchemaCycle),
+            // Before the search itself goes too deep.
+            None if hops > MAX_CHAIN => return Err(Reason::SchemaTooComplex),
+            None => {}
+        }
+        self.known.insert(from_ref(schema), None);
+        let mut cost = Cost { chain: 0, paths: 1 };
+        let mut add = |inner: Cost, hop: usize| {
+            cost.chain = cost.chain.max(inner.chain + hop);
+            cost.paths = cost.paths.saturating_add(inner.paths);
+        };
+        for (_, inner) in children(schema).filter(|(place, _)| *place == Place::Same) {
+            add(self.of(inner, hops)?, 0);
+        }
+        for target in self.links.targets_of(schema) {
+            add(self.of(target, hops + 1)?, 1);
+        }
+        self.known.insert(from_ref(schema), Some(cost));
+        Ok(cost)
+    }
+}
+
+/// The steps that a check can take.
+struct Steps<'l, 'a> {
+    links: &'l Links<'a>,
+    /// By the addresses of the schema and of the part of the value.
+    known: HashMap<(*const Value, *const Value), u64>,
+}
+
+impl<'a> Steps<'_, 'a> {
+    fn count(&mut self, schema: &'a Value, value: &Value) -> u64 {
+        /// Stands for the name of a property, which is no part of the value.
+        static NAME: Value = Value::Null;
+        let Value::Object(map) = schema else { return 1 };
+        let key = (from_ref(schema), from_ref(value));
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        if self.known.len() >= MAX_PAIRS {
+            return u64::MAX;
+        }
+        let mut steps = 1_u64;
+        for target in self.links.targets_of(schema) {
+            steps = steps.saturating_add(self.count(target, value));
+        }
+        for (_, inner) in children(schema).filter(|(place, _)| *place == Place::Same) {
+            steps = steps.saturating_add(self.count(inner, value));
+        }
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::Object(properties)) = map.get("properties") {
+                    for (name, inner) in properties {
+                        if let Some(field) = fields.get(name) {
+                            steps = steps.saturating_add(self.count(inner, field));
+                        }
+                    }
+                }
+                let patterns = map.get("patternProperties").and_then(Value::as_object);
+                let every = patterns.into_iter().flat_map(Map::values);
+                let every = every.chain(
+                    ["additionalProperties", "unevaluatedProperties"].iter().filter_map(|key| map.get(*key)),
+                );
+                for inner in every {
+                    for field in fields.values() {
+                        steps = steps.saturating_add(self.count(inner, field));
+                    }
+                }
+                if let Some(inner) = map.get("propertyNames") {
+                    let each = self.count(inner, &NAME);
+                    steps = steps.saturating_add(each.saturating_mul(fields.len() as u64));
+                }
+            }
+            Value::Array(items) => {
+                for (key, inner) in map {
+                    match (key.as_str(), inner) {
+                        ("items" | "prefixItems", Value::Array(each)) => {
+                            for (inner, item) in each.iter().zip(items) {
+                                steps = steps.saturating_add(self.count(inner, item));
+                            }
+                        }
+                        ("items" | "additionalItems" | "unevaluatedItems" | "contains", inner) => {
+                            for item in items {
+                                steps = steps.saturating_add(self.count(inner, item));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.known.insert(key, steps);
+        steps
+    }
 }

@@ -4,19 +4,30 @@
 //! and what no validator can follow (a reference to elsewhere or to nothing, a pattern of another dialect) constrains
 //! nothing, so that the rest still holds. The server itself is the judge of that.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::thread;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
 
-use super::bounds::{self, Bounds};
+use super::bounds::{self, Bounds, Links, Shape};
 use super::schema::{self, Violation};
 use crate::text;
 use crate::tool::JsonObject;
 
 /// How many violations an answer lists; a model mends these first and then hears of the rest.
 const MAX_VIOLATIONS: usize = 20;
+
+/// How many errors are looked through for misplaced `null`s.
+const MAX_NULLS: usize = 10_000;
+
+/// How large one compiled pattern may be, in bytes, and so how slow.
+const MAX_PATTERN: usize = 128 << 10;
+
+/// How long a pattern may be, in bytes, and how many different ones are used.
+const MAX_PATTERN_LENGTH: usize = 1_000;
+const MAX_PATTERNS: usize = 200;
 
 /// The stack of a check that may need much: memory is taken only as far as it is used.
 const STACK: usize = 256 << 20;
@@ -35,100 +46,230 @@ impl Checker {
 
     /// Every violation, each once, in the order of the schema; at most twenty.
     pub(super) fn check(&self, schema: &Value, arguments: &JsonObject) -> Vec<Violation> {
+        self.with(schema, arguments, violations).unwrap_or_else(|why| vec![Violation::whole(why)])
+    }
+
+    /// The places of the `null`s that do not fit where they stand, as JSON pointers.
+    pub(super) fn misplaced_nulls(&self, schema: &Value, arguments: &JsonObject) -> Vec<String> {
+        let places = |validator: &Validator, arguments: &Value| {
+            let errors = validator.iter_errors(arguments).take(MAX_NULLS);
+            errors
+                .filter(|error| error.instance().is_null())
+                .map(|error| error.instance_path().to_string())
+                .collect()
+        };
+        self.with(schema, arguments, places).unwrap_or_default()
+    }
+
+    /// Runs `check` with the validator, on a stack that suffices, if that ends in good time.
+    fn with<T: Send>(
+        &self,
+        schema: &Value,
+        arguments: &JsonObject,
+        check: impl FnOnce(&Validator, &Value) -> T + Send,
+    ) -> Result<T, String> {
         let arguments = Value::Object(arguments.clone());
-        let depth = bounds::depth(&arguments);
-        if !self.bounds.allow(depth) {
-            return vec![Violation::whole(format!(
-                "nested {depth} levels deep, which is more than this schema can be checked for"
-            ))];
-        }
-        let check = || {
-            let validator = self.validator.get_or_init(|| compile(schema));
-            match validator {
-                Ok(validator) => violations(validator, &arguments),
-                Err(error) => vec![Violation::whole(format!("the input schema cannot be compiled: {error}"))],
+        let need_stack = self.bounds.need_stack(&arguments);
+        let run = || {
+            if !self.bounds.allow(schema, &arguments) {
+                return Err(
+                    "more than this schema can be checked for: nested too deeply, or too many".to_owned()
+                );
+            }
+            match self.validator.get_or_init(|| compile(schema)) {
+                Ok(validator) => Ok(check(validator, &arguments)),
+                Err(error) => Err(format!("the input schema cannot be compiled: {error}")),
             }
         };
-        if !self.bounds.need_stack(depth) {
-            return check();
+        if !need_stack {
+            return run();
         }
-        let failed = || vec![Violation::whole("cannot be checked against this schema".to_owned())];
+        let failed = || Err("cannot be checked against this schema".to_owned());
         thread::scope(|scope| {
             let thread = thread::Builder::new()
                 .name("aster-check".to_owned())
                 .stack_size(STACK)
-                .spawn_scoped(scope, check);
+                .spawn_scoped(scope, run);
             thread.map_or_else(|_| failed(), |thread| thread.join().unwrap_or_else(|_| failed()))
         })
     }
 }
 
 fn options(draft: Draft) -> ValidationOptions<'static> {
-    jsonschema::options().with_draft(draft).with_pattern_options(PatternOptions::regex())
+    let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+    jsonschema::options().with_draft(draft).with_pattern_options(patterns)
 }
 
 fn compile(original: &Value) -> Result<Validator, String> {
     let draft = schema::draft(original);
+    let links = Links::of(original);
+    let own = original
+        .get("$id")
+        .and_then(Value::as_str)
+        .map(|id| id.trim_end_matches('#'))
+        .filter(|id| !id.is_empty());
+    let mut taming = Taming {
+        links: &links,
+        own,
+        draft,
+        patterns: HashMap::new(),
+        elsewhere: false,
+        looser_targets: false,
+    };
     let mut copy = original.clone();
-    let own = original.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#').to_owned());
-    tame(&mut copy, original, own.as_deref().filter(|id| !id.is_empty()), draft);
+    if taming.tame(&mut copy, true) {
+        // Whatever is referred to may be what became looser.
+        taming.looser_targets = true;
+        copy = original.clone();
+        taming.tame(&mut copy, true);
+        without_unevaluated(&mut copy);
+    }
     options(draft).build(&copy).map_err(|error| text::one_line(&error.masked().to_string(), 200))
 }
 
-/// Takes out what cannot be followed, in every object of the schema that may be one.
-fn tame(value: &mut Value, root: &Value, own: Option<&str>, draft: Draft) {
-    match value {
-        Value::Object(map) => {
-            tame_object(map, root, own, draft);
-            map.values_mut().for_each(|inner| tame(inner, root, own, draft));
+/// Takes out of a schema what cannot be followed, so that what is left accepts at least what the whole does.
+struct Taming<'t> {
+    links: &'t Links<'t>,
+    own: Option<&'t str>,
+    draft: Draft,
+    /// The patterns seen so far, and whether they can be used.
+    patterns: HashMap<String, bool>,
+    /// Whether this is inside of a schema with an identifier of its own, from which its references are read.
+    elsewhere: bool,
+    /// Whether the targets of references count as looser.
+    looser_targets: bool,
+}
+
+impl Taming<'_> {
+    /// Tames a schema and those in it. Says whether it accepts more than before: then it must not stand where accepting
+    /// more means to refuse.
+    fn tame(&mut self, schema: &mut Value, is_root: bool) -> bool {
+        let Value::Object(map) = schema else { return false };
+        let outside = self.elsewhere;
+        self.elsewhere |=
+            !is_root && ["$id", "id"].iter().any(|key| map.get(*key).is_some_and(Value::is_string));
+        let mut looser = self.tame_keywords(map);
+        let mut looser_keys: Vec<String> = Vec::new();
+        for (key, inner) in map.iter_mut() {
+            let Some((_, shape)) = bounds::keyword(key) else { continue };
+            let mut inner_looser = false;
+            match (shape, inner) {
+                (Shape::One | Shape::OneOrList, inner @ Value::Object(_)) => {
+                    inner_looser = self.tame(inner, false)
+                }
+                (Shape::List | Shape::OneOrList, Value::Array(items)) => {
+                    items.iter_mut().for_each(|inner| inner_looser |= self.tame(inner, false));
+                }
+                (Shape::Named, Value::Object(named)) => {
+                    named.values_mut().for_each(|inner| inner_looser |= self.tame(inner, false));
+                }
+                _ => {}
+            }
+            if inner_looser {
+                looser_keys.push(key.clone());
+                looser = true;
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(|inner| tame(inner, root, own, draft)),
+        let is_looser = |key: &str| looser_keys.iter().any(|looser| looser == key);
+        if is_looser("not") {
+            map.shift_remove("not");
+        }
+        if is_looser("if") {
+            ["if", "then", "else"].iter().for_each(|key| drop(map.shift_remove(*key)));
+        }
+        if is_looser("contains") {
+            map.shift_remove("maxContains");
+        }
+        // One of them and no other: with looser ones, at least one.
+        if is_looser("oneOf")
+            && let Some(branches) = map.shift_remove("oneOf")
+        {
+            let any = json!({ "anyOf": branches });
+            match map.get_mut("allOf") {
+                Some(Value::Array(all)) => all.push(any),
+                _ => drop(map.insert("allOf".to_owned(), json!([any]))),
+            }
+        }
+        self.elsewhere = outside;
+        looser
+    }
+
+    /// The keywords of one schema that hold no schemas.
+    fn tame_keywords(&mut self, map: &mut Map<String, Value>) -> bool {
+        // An identifier is where references are read from, and all that can be followed are read from the root.
+        for key in ["$schema", "$id", "id"] {
+            if map.get(key).is_some_and(Value::is_string) {
+                map.shift_remove(key);
+            }
+        }
+        let mut looser = false;
+        for key in bounds::REFERENCES {
+            let Some(Value::String(reference)) = map.get(key) else { continue };
+            if !self.elsewhere && self.links.leads(reference) {
+                let local = bounds::local(reference, self.own).to_owned();
+                map.insert(key.to_owned(), json!(local));
+                looser |= self.looser_targets;
+            } else {
+                map.shift_remove(key);
+                looser = true;
+            }
+        }
+        if let Some(Value::String(pattern)) = map.get("pattern")
+            && !self.usable(&pattern.clone())
+        {
+            map.shift_remove("pattern");
+            looser = true;
+        }
+        let patterns: Vec<String> = map
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .map(|named| named.keys().cloned().collect())
+            .unwrap_or_default();
+        if !patterns.iter().all(|pattern| self.usable(pattern)) {
+            // Without all of its patterns it is not known which properties are additional ones.
+            for key in ["patternProperties", "additionalProperties"] {
+                map.shift_remove(key);
+            }
+            looser = true;
+        }
+        looser
+    }
+
+    /// Whether the engine takes a pattern. Of very many no more are tried.
+    fn usable(&mut self, pattern: &str) -> bool {
+        if let Some(known) = self.patterns.get(pattern) {
+            return *known;
+        }
+        let usable = self.patterns.len() < MAX_PATTERNS
+            && pattern.len() <= MAX_PATTERN_LENGTH
+            && options(self.draft).build(&json!({ "pattern": pattern })).is_ok();
+        self.patterns.insert(pattern.to_owned(), usable);
+        usable
+    }
+}
+
+/// What has been evaluated is not known where something is not followed.
+fn without_unevaluated(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for key in ["unevaluatedProperties", "unevaluatedItems"] {
+                // As a keyword, not as the name of a property or of a definition.
+                if map.get(key).is_some_and(|value| value.is_boolean() || value.is_object()) {
+                    map.shift_remove(key);
+                }
+            }
+            for (key, inner) in map.iter_mut() {
+                match (bounds::keyword(key).map(|(_, shape)| shape), inner) {
+                    (Some(Shape::Named), Value::Object(named)) => {
+                        named.values_mut().for_each(without_unevaluated)
+                    }
+                    (Some(_), inner) => without_unevaluated(inner),
+                    (None, _) => {}
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_unevaluated),
         _ => {}
-    }
-}
-
-fn tame_object(map: &mut Map<String, Value>, root: &Value, own: Option<&str>, draft: Draft) {
-    // An identifier is where references are read from, and all that can be followed are read from the root.
-    for key in ["$schema", "$id", "id"] {
-        if map.get(key).is_some_and(Value::is_string) {
-            map.shift_remove(key);
-        }
-    }
-    for key in bounds::REFERENCES {
-        let Some(Value::String(reference)) = map.get(key) else { continue };
-        let local = own.and_then(|own| reference.strip_prefix(own)).unwrap_or(reference).to_owned();
-        let leads = bounds::resolve(root, &local, |name| anchored(root, name)).is_some();
-        if leads {
-            map.insert(key.to_owned(), json!(local));
-        } else {
-            map.shift_remove(key);
-        }
-    }
-    if map.get("pattern").and_then(Value::as_str).is_some_and(|pattern| !compiles(pattern, draft)) {
-        map.shift_remove("pattern");
-    }
-    let bad = |patterns: &Map<String, Value>| patterns.keys().any(|pattern| !compiles(pattern, draft));
-    if map.get("patternProperties").and_then(Value::as_object).is_some_and(bad) {
-        // Without all of its patterns it is not known which properties are additional ones.
-        for key in ["patternProperties", "additionalProperties", "unevaluatedProperties"] {
-            map.shift_remove(key);
-        }
-    }
-}
-
-fn compiles(pattern: &str, draft: Draft) -> bool {
-    options(draft).build(&json!({ "pattern": pattern })).is_ok()
-}
-
-fn anchored<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(map) => {
-            let named =
-                ["$anchor", "$dynamicAnchor"].iter().any(|key| map.get(*key).is_some_and(|v| v == name));
-            if named { Some(value) } else { map.values().find_map(|inner| anchored(inner, name)) }
-        }
-        Value::Array(items) => items.iter().find_map(|inner| anchored(inner, name)),
-        _ => None,
     }
 }
 
@@ -213,6 +354,59 @@ mod tests {
         assert_eq!(check(own, json!({"n": "1"}))[0].path, "/n");
     }
 
+    /// Where accepting more means to refuse, what is not followed takes its surroundings with it.
+    #[test]
+    fn what_cannot_be_followed_never_refuses() {
+        let elsewhere = json!({"$ref": "https://example.com/elsewhere.json"});
+        for part in [
+            json!({ "not": elsewhere }),
+            json!({"not": {"pattern": "^(?!a)"}}),
+            json!({"not": {"$ref": "#/$defs/loose"}}),
+            json!({"oneOf": [{"pattern": "^(?=a)"}, {"pattern": "^(?!a)"}]}),
+            json!({"if": {"pattern": "^(?!a)"}, "then": {"const": 1}}),
+        ] {
+            let schema = json!({"type": "object", "$defs": {"loose": elsewhere}, "properties": {"p": part}});
+            assert_eq!(check(schema, json!({"p": "a"})), [], "{part}");
+        }
+        for part in [elsewhere.clone(), json!({"patternProperties": {"^(?=v)": {}}})] {
+            let schema = json!({"type": "object", "allOf": [part], "unevaluatedProperties": false});
+            assert_eq!(check(schema, json!({"v": 1})), [], "{part}");
+        }
+        let own = json!({"type": "object", "$defs": {"n": {"type": "string"}}, "properties": {"y": {"$id": "https://example.com/y",
+            "$defs": {"n": {"type": "integer"}}, "properties": {"v": {"$ref": "#/$defs/n"}}}}});
+        assert_eq!(check(own, json!({"y": {"v": 1}})), []);
+    }
+
+    #[test]
+    fn data_in_a_schema_is_no_schema() {
+        let value = json!({"id": "a", "v": 1});
+        let schema = json!({"type": "object", "properties": {"p": {"const": value}, "e": {"enum": [{"$ref": "#"}]},
+            "d": {"default": {"$ref": "#/properties/d/default"}}}});
+        assert_eq!(check(schema.clone(), json!({"p": value, "e": {"$ref": "#"}})), []);
+        assert_eq!(check(schema.clone(), json!({"p": {"v": 1}})).len(), 1);
+        assert_eq!(check(schema, json!({"e": {}})).len(), 1);
+        let named = json!({"type": "object", "properties": {"id": {"type": "integer"}, "pattern": {"type": "integer"}}});
+        assert_eq!(check(named, json!({"id": "x", "pattern": "y"})).len(), 2);
+    }
+
+    #[test]
+    fn real_recursive_filters_are_checked() {
+        let leaf = |at: usize| json!({"properties": {"property": {"const": at}, "condition": {"$ref": "#/$defs/condition"}}, "required": ["property"]});
+        let mut any: Vec<Value> = (0..11).map(leaf).collect();
+        for key in ["and", "or"] {
+            any.push(json!({"properties": {key: {"type": "array", "items": {"$ref": "#/$defs/filter"}}}, "required": [key]}));
+        }
+        let schema = json!({"type": "object", "$defs": {"condition": {"type": "object"}, "filter": {"anyOf": any}},
+            "properties": {"filter": {"$ref": "#/$defs/filter"}}});
+        let leaf = json!({"property": 3, "condition": {}});
+        let mut filter = json!({"and": [leaf, {"or": [leaf, leaf]}]});
+        for _ in 0..4 {
+            filter = json!({"and": [filter, leaf]});
+        }
+        assert_eq!(check(schema.clone(), json!({ "filter": filter })), []);
+        assert_eq!(check(schema, json!({"filter": {"and": [{"nor": []}]}})).len(), 1);
+    }
+
     #[test]
     fn older_drafts_are_read_without_saying_so() {
         let tuple =
@@ -258,9 +452,14 @@ mod tests {
             {"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}}, "properties": {"a": {"$ref": "#/$defs/n"}}});
         let nested = |levels| (0..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
         let inline = json!({"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
-        for branching in [branching, inline] {
-            assert_eq!(check(branching.clone(), nested(6)), []);
-            let refused = check(branching, nested(60));
+        // The same without recursion.
+        let level = |at: usize| {
+            let next = json!({"properties": {"a": {"$ref": format!("#/$defs/{at}")}}});
+            json!({"allOf": [next, next]})
+        };
+        for branching in [branching, inline, chain(60, level)] {
+            assert_eq!(check(branching.clone(), json!({"a": nested(5), "x": nested(5)})), []);
+            let refused = check(branching, json!({"a": nested(60), "x": nested(60)}));
             assert!(refused[0].message.contains("more than this schema can be checked for"), "{refused:?}");
         }
 
@@ -279,6 +478,14 @@ mod tests {
 
         let backtracking = json!({"type": "object", "properties": {"s": {"pattern": "^(a+)+$"}}});
         assert_eq!(check(backtracking, json!({"s": format!("{}b", "a".repeat(5_000))}))[0].path, "/s");
+        let large: Vec<Value> =
+            (0..60).map(|at| json!({"pattern": format!("\\\\p{{L}}{{120}}{at}")})).collect();
+        check(json!({"type": "object", "properties": {"s": {"anyOf": large}}}), json!({"s": "a"}));
+        let slow = json!({"type": "object", "properties": {"s": {"pattern": "[ab]*a[ab]{5000}c"}}});
+        check(slow, json!({"s": "ab".repeat(5_000)}));
+        let nowhere: Vec<Value> = (0..5_000).map(|_| json!({"$ref": "#z"})).collect();
+        check(json!({"type": "object", "properties": {"s": {"allOf": nowhere}}}), json!({"s": 1}));
+
         let anchors: Map<String, Value> = (0..400)
             .map(|at| (at.to_string(), json!({"$anchor": format!("a{at}"), "type": "object"})))
             .collect();

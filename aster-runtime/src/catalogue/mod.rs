@@ -126,6 +126,11 @@ impl Tool {
         signature(self.id.tool(), self.input_schema())
     }
 
+    /// The places of the `null`s among the arguments that do not fit where they stand, as JSON pointers.
+    pub(crate) fn misplaced_nulls(&self, arguments: &JsonObject) -> Vec<String> {
+        self.checker.misplaced_nulls(self.input_schema(), arguments)
+    }
+
     /// Checks arguments against the input schema. What cannot be followed in it, such as a reference to another
     /// document, constrains nothing: of that its server alone is the judge.
     ///

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -17,6 +17,9 @@ pub const REDACTED: &str = "[redacted]";
 
 /// The shortest value that counts as a secret: shorter ones are words, and replacing them would hide half of a text.
 pub const MIN_SECRET: usize = 8;
+
+/// The shortest line of a secret of several lines that counts as one by itself.
+const MIN_LINE: usize = 16;
 
 /// Replaces known secrets.
 #[derive(Clone, Default)]
@@ -51,46 +54,53 @@ impl Redactor {
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
         let mut patterns: Vec<String> = Vec::new();
         for value in values {
-            // A key of several lines turns up line by line.
+            if value.as_ref().len() >= MIN_SECRET {
+                patterns.extend(forms(value.as_ref()));
+            }
+            // A key of several lines turns up line by line; its lines are long and of one word, unlike those of a text.
             let lines = value.as_ref().lines().map(str::trim);
-            let parts = std::iter::once(value.as_ref()).chain(lines);
-            parts.filter(|part| part.len() >= MIN_SECRET).for_each(|part| patterns.extend(forms(part)));
+            let secret = |line: &&str| line.len() >= MIN_LINE && !line.contains(char::is_whitespace);
+            lines.filter(secret).for_each(|line| patterns.extend(forms(line)));
         }
         patterns.sort();
         patterns.dedup();
         if patterns.is_empty() {
             return Self::default();
         }
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns);
-        let matcher = automaton.map(Matcher::Automaton).unwrap_or_else(|_| {
-            patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
-            Matcher::OneByOne(patterns)
-        });
+        let automaton = AhoCorasick::builder().build(&patterns);
+        let matcher = automaton.map(Matcher::Automaton).unwrap_or(Matcher::OneByOne(patterns));
         Self { matcher: Some(matcher) }
     }
 
-    /// The text with every secret replaced.
+    /// The text with every secret replaced; secrets that overlap are replaced together.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.matcher {
-            Some(Matcher::Automaton(automaton)) if automaton.is_match(text) => {
-                let mut out = String::with_capacity(text.len());
-                automaton.replace_all_with(text, &mut out, |_, _, out| {
-                    out.push_str(REDACTED);
-                    true
-                });
-                out.into()
+        let mut spans: Vec<(usize, usize)> = match &self.matcher {
+            None => return text.into(),
+            Some(Matcher::Automaton(automaton)) => {
+                automaton.find_overlapping_iter(text).map(|found| (found.start(), found.end())).collect()
             }
-            Some(Matcher::OneByOne(patterns)) => {
-                patterns.iter().fold(Cow::Borrowed(text), |text, pattern| {
-                    match text.contains(pattern.as_str()) {
-                        true => Cow::Owned(text.replace(pattern.as_str(), REDACTED)),
-                        false => text,
-                    }
-                })
-            }
-            _ => text.into(),
+            Some(Matcher::OneByOne(patterns)) => patterns
+                .iter()
+                .flat_map(|pattern| text.match_indices(pattern.as_str()))
+                .map(|(start, found)| (start, start + found.len()))
+                .collect(),
+        };
+        if spans.is_empty() {
+            return text.into();
         }
+        spans.sort_unstable();
+        let mut out = String::with_capacity(text.len());
+        let mut done = 0;
+        for (start, end) in spans {
+            if start >= done {
+                out.push_str(&text[done..start]);
+                out.push_str(REDACTED);
+            }
+            done = done.max(end);
+        }
+        out.push_str(&text[done..]);
+        out.into()
     }
 
     /// The value with every secret in its strings and keys replaced.
@@ -170,6 +180,13 @@ mod tests {
     fn a_key_of_several_lines_is_found_line_by_line() {
         let redactor = Redactor::new(["-----BEGIN KEY-----\nsupersecretline2\nx\n"]);
         assert_eq!(redactor.redact("it wrote: supersecretline2 x"), "it wrote: [redacted] x");
+    }
+
+    #[test]
+    fn secrets_that_overlap_leave_nothing() {
+        let redactor = Redactor::new(["aaaa1111", "1111bbbbbbbbbbbb"]);
+        assert_eq!(redactor.redact("x aaaa1111bbbbbbbbbbbb y"), "x [redacted] y");
+        assert_eq!(redactor.redact("aaaa1111aaaa1111"), "[redacted][redacted]");
     }
 
     #[test]

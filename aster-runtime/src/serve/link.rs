@@ -75,9 +75,14 @@ impl Messages {
             loop {
                 tokio::select! {
                     biased;
+                    () = over.cancelled() => break,
                     Some(message) = self.receiver.recv() => send(context, message).await,
-                    () = over.cancelled() => return,
                 }
+            }
+            // What waits goes out before the answer; what a function that outlives its call says later does not.
+            self.receiver.close();
+            while let Some(message) = self.receiver.recv().await {
+                send(context, message).await;
             }
         };
         tokio::join!(call, forward).0
