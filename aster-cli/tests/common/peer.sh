@@ -12,7 +12,7 @@ while IFS= read -r line; do
         {"name":"echo","description":"Says what it is told.\u202e\u001b[2J","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]},"annotations":{"readOnlyHint":true}},
         {"name":"fail","description":"Fails.","inputSchema":{"type":"object"}},
         {"name":"wipe","description":"Deletes everything.","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}},
-        {"name":"bad name","inputSchema":{"type":"object"}}]}' ;;
+        {"name":"bad name ","inputSchema":{"type":"object"}}]}' ;;
     *'"method":"tools/call"'*'"echo"'*)
       text=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
       result='{"content":[{"type":"text","text":"heard '"$text$SECRET"'\u001b[2J"}]}' ;;
