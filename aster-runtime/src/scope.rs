@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::catalogue::{Catalogue, Health, Server, Tool};
+use crate::catalogue::{self, Catalogue, Health, Server, Tool};
 use crate::id::ToolId;
 use crate::session::Profile;
 
@@ -217,25 +217,20 @@ impl View {
     /// The visible tool with this id.
     #[must_use]
     pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
-        self.position(id).map(|at| &self.tools[at])
+        catalogue::find(&self.tools, id)
     }
 
     /// What the definitions of the visible tools together cost in a model's context, in estimated tokens: what the
     /// manifest replaces.
     #[must_use]
     pub fn schema_tokens(&self) -> usize {
-        crate::catalogue::schema_tokens(&self.tools)
+        catalogue::schema_tokens(&self.tools)
     }
 
     /// The visible tools of one server, by name.
     #[must_use]
     pub fn tools_of(&self, server: &str) -> &[Arc<Tool>] {
         tools_of(&self.tools, server)
-    }
-
-    /// Its place among the visible tools.
-    pub(crate) fn position(&self, id: &ToolId) -> Option<usize> {
-        self.tools.binary_search_by(|tool| tool.id().cmp(id)).ok()
     }
 }
 

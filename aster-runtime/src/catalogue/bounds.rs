@@ -6,7 +6,7 @@
 //! chains nor their paths may be many. Before a check, the steps that it can take are counted, each pair of a schema and a
 //! part of the value once: the count is quick even where the check would not be.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr::from_ref;
 
 use serde_json::{Map, Value};
@@ -164,6 +164,8 @@ fn parts(value: &Value) -> usize {
 
 /// The schemas in a schema, and what the references among them lead to.
 pub(super) struct Links<'a> {
+    /// The identifier of the whole, which its own references may begin with.
+    own: Option<&'a str>,
     schemas: Vec<&'a Value>,
     targets: HashMap<&'a str, &'a Value>,
 }
@@ -176,7 +178,7 @@ impl<'a> Links<'a> {
             schemas.extend(children(schema).map(|(_, inner)| inner));
             next += 1;
         }
-        let here: HashMap<*const Value, ()> = schemas.iter().map(|schema| (from_ref(*schema), ())).collect();
+        let here: HashSet<*const Value> = schemas.iter().map(|schema| from_ref(*schema)).collect();
         let mut anchors: HashMap<&str, &Value> = HashMap::new();
         for schema in &schemas {
             for key in ["$anchor", "$dynamicAnchor"] {
@@ -194,16 +196,16 @@ impl<'a> Links<'a> {
         for reference in schemas.iter().filter_map(|schema| schema.as_object()).flat_map(references) {
             // What leads to something that is no schema constrains nothing, like what leads nowhere.
             let target = resolve(root, local(reference, own), &anchors);
-            if let Some(target) = target.filter(|target| here.contains_key(&from_ref(*target))) {
+            if let Some(target) = target.filter(|target| here.contains(&from_ref(*target))) {
                 targets.insert(reference, target);
             }
         }
-        Self { schemas, targets }
+        Self { own, schemas, targets }
     }
 
-    /// Whether a reference leads to a schema.
-    pub(super) fn leads(&self, reference: &str) -> bool {
-        self.targets.contains_key(reference)
+    /// A reference that leads to a schema, as it is read from the root.
+    pub(super) fn local<'r>(&self, reference: &'r str) -> Option<&'r str> {
+        self.targets.contains_key(reference).then(|| local(reference, self.own))
     }
 
     fn distinct(&self) -> usize {
@@ -224,7 +226,7 @@ impl<'a> Links<'a> {
 }
 
 /// A reference without the schema's own identifier before it.
-pub(super) fn local<'r>(reference: &'r str, own: Option<&str>) -> &'r str {
+fn local<'r>(reference: &'r str, own: Option<&str>) -> &'r str {
     match own.and_then(|own| reference.strip_prefix(own)) {
         Some("") => "#",
         Some(fragment) if fragment.starts_with('#') => fragment,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::checker::Checker;
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
 use super::{Origin, Server, Tool, schema};
@@ -124,7 +123,7 @@ fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut 
             });
             continue;
         }
-        let (schema, bounds) = match schema::normalise(Some(&(spec.input_schema)())) {
+        let (schema, checker) = match schema::normalise(Some(&(spec.input_schema)())) {
             Ok(normalised) => normalised,
             Err(reason) => {
                 problem(reason);
@@ -141,7 +140,7 @@ fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut 
             hot: spec.hot,
             timeout: spec.timeout,
             definition: native_definition(spec, schema),
-            checker: Checker::new(bounds),
+            checker,
         }));
         part.server.tools += 1;
     }
@@ -243,7 +242,7 @@ fn external_tool(
     if *total + bytes > MAX_EXTERNAL_TOOL_BYTES {
         return Err(Reason::ServerTooLarge { limit: MAX_EXTERNAL_TOOL_BYTES });
     }
-    let (input_schema, bounds) = schema::normalise(fields.get("inputSchema"))?;
+    let (input_schema, checker) = schema::normalise(fields.get("inputSchema"))?;
     if !seen.insert(name.to_owned()) {
         return Err(Reason::DuplicateTool { first: None, second: None });
     }
@@ -264,7 +263,7 @@ fn external_tool(
         hot: false,
         timeout: None,
         definition: Value::Object(fields),
-        checker: Checker::new(bounds),
+        checker,
     })
 }
 

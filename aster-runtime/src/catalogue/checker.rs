@@ -12,7 +12,7 @@ use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
 
 use super::bounds::{self, Bounds, Links, Shape};
-use super::schema::{self, Violation};
+use super::schema::Violation;
 use crate::text;
 use crate::tool::JsonObject;
 
@@ -36,12 +36,14 @@ const STACK: usize = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Checker {
     bounds: Bounds,
+    draft: Draft,
     validator: OnceLock<Result<Validator, String>>,
 }
 
 impl Checker {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, validator: OnceLock::new() }
+    /// For a schema of this draft, within these bounds.
+    pub(super) fn new(bounds: Bounds, draft: Draft) -> Self {
+        Self { bounds, draft, validator: OnceLock::new() }
     }
 
     /// Every violation, each once, in the order of the schema; at most twenty.
@@ -76,7 +78,7 @@ impl Checker {
                     "more than this schema can be checked for: nested too deeply, or too many".to_owned()
                 );
             }
-            match self.validator.get_or_init(|| compile(schema)) {
+            match self.validator.get_or_init(|| compile(schema, self.draft)) {
                 Ok(validator) => Ok(check(validator, &arguments)),
                 Err(error) => Err(format!("the input schema cannot be compiled: {error}")),
             }
@@ -100,22 +102,10 @@ fn options(draft: Draft) -> ValidationOptions<'static> {
     jsonschema::options().with_draft(draft).with_pattern_options(patterns)
 }
 
-fn compile(original: &Value) -> Result<Validator, String> {
-    let draft = schema::draft(original);
+fn compile(original: &Value, draft: Draft) -> Result<Validator, String> {
     let links = Links::of(original);
-    let own = original
-        .get("$id")
-        .and_then(Value::as_str)
-        .map(|id| id.trim_end_matches('#'))
-        .filter(|id| !id.is_empty());
-    let mut taming = Taming {
-        links: &links,
-        own,
-        draft,
-        patterns: HashMap::new(),
-        elsewhere: false,
-        looser_targets: false,
-    };
+    let mut taming =
+        Taming { links: &links, draft, patterns: HashMap::new(), elsewhere: false, looser_targets: false };
     let mut copy = original.clone();
     if taming.tame(&mut copy, true) {
         // Whatever is referred to may be what became looser.
@@ -130,7 +120,6 @@ fn compile(original: &Value) -> Result<Validator, String> {
 /// Takes out of a schema what cannot be followed, so that what is left accepts at least what the whole does.
 struct Taming<'t> {
     links: &'t Links<'t>,
-    own: Option<&'t str>,
     draft: Draft,
     /// The patterns seen so far, and whether they can be used.
     patterns: HashMap<String, bool>,
@@ -205,9 +194,9 @@ impl Taming<'_> {
         let mut looser = false;
         for key in bounds::REFERENCES {
             let Some(Value::String(reference)) = map.get(key) else { continue };
-            if !self.elsewhere && self.links.leads(reference) {
-                let local = bounds::local(reference, self.own).to_owned();
-                map.insert(key.to_owned(), json!(local));
+            if let Some(local) = self.links.local(reference).filter(|_| !self.elsewhere) {
+                let local = json!(local);
+                map.insert(key.to_owned(), local);
                 looser |= self.looser_targets;
             } else {
                 map.shift_remove(key);
@@ -297,11 +286,12 @@ fn violations(validator: &Validator, arguments: &Value) -> Vec<Violation> {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use super::super::schema;
     use super::*;
 
     fn check(schema: Value, arguments: Value) -> Vec<Violation> {
-        let (schema, bounds) = schema::normalise(Some(&schema)).unwrap();
-        Checker::new(bounds).check(&schema, arguments.as_object().unwrap())
+        let (schema, checker) = schema::normalise(Some(&schema)).unwrap();
+        checker.check(&schema, arguments.as_object().unwrap())
     }
 
     fn refused(schema: Value) -> String {

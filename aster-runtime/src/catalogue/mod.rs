@@ -11,6 +11,7 @@ mod native;
 mod problem;
 pub(crate) mod schema;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,11 +228,12 @@ impl Catalogue {
     /// Merges parts, one per server. Of two with the same name the first stays; the other is left out with a problem.
     #[must_use]
     pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Self {
+        let mut names = HashSet::new();
         let mut servers: Vec<Server> = Vec::new();
         let mut tools: Vec<Arc<Tool>> = Vec::new();
         let mut problems: Vec<Problem> = Vec::new();
         for part in parts {
-            if servers.iter().any(|server| server.name == part.server.name) {
+            if !names.insert(part.server.name.as_str()) {
                 problems.push(Problem {
                     server: part.server.name.clone(),
                     tool: None,
@@ -270,7 +272,7 @@ impl Catalogue {
     /// The tool with this id.
     #[must_use]
     pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
-        self.tools.binary_search_by(|tool| tool.id.cmp(id)).ok().map(|at| &self.tools[at])
+        find(&self.tools, id)
     }
 
     /// What all definitions together cost in a model's context, in estimated tokens: what progressive disclosure
@@ -299,4 +301,9 @@ fn function_form(tool: &Tool) -> Value {
         "description": tool.description(),
         "parameters": tool.input_schema(),
     }})
+}
+
+/// The tool with this id in a list that is sorted by it.
+pub(crate) fn find<'a>(tools: &'a [Arc<Tool>], id: &ToolId) -> Option<&'a Arc<Tool>> {
+    tools.binary_search_by(|tool| tool.id.cmp(id)).ok().map(|at| &tools[at])
 }

@@ -7,12 +7,13 @@ use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 
 use super::bounds::Bounds;
+use super::checker::Checker;
 use super::problem::Reason;
 use crate::text;
 use crate::tool::kind;
 
 /// The deepest nesting of a schema. Real ones reach 20; the recursion of validators is bounded with it.
-pub(crate) const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// What is wrong with the arguments at one place.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -31,12 +32,12 @@ impl Violation {
 }
 
 /// The schema that a server sent, as far as the protocol lets it be left unsaid: nothing, `null`, `true` and `{}` mean
-/// any object, and a schema without `type` is one of an object.
+/// any object, and a schema without `type` is one of an object. With it comes what checks arguments against it.
 ///
 /// # Errors
 ///
 /// Where it describes something else than an object, is no valid JSON Schema, or has no end.
-pub(super) fn normalise(schema: Option<&Value>) -> Result<(Value, Bounds), Reason> {
+pub(super) fn normalise(schema: Option<&Value>) -> Result<(Value, Checker), Reason> {
     let mut schema = match schema {
         None | Some(Value::Null | Value::Bool(true)) => Map::new(),
         Some(Value::Object(schema)) => schema.clone(),
@@ -54,15 +55,13 @@ pub(super) fn normalise(schema: Option<&Value>) -> Result<(Value, Bounds), Reaso
     if deeper_than(&schema, MAX_DEPTH) {
         return Err(Reason::TooDeep { limit: MAX_DEPTH });
     }
-    if let Some(error) = meta_errors(&schema, draft(&schema)) {
-        return Err(Reason::SchemaInvalid(error));
-    }
-    let bounds = Bounds::of(&schema)?;
-    Ok((schema, bounds))
+    let draft = draft(&schema).map_err(Reason::SchemaInvalid)?;
+    let checker = Checker::new(Bounds::of(&schema)?, draft);
+    Ok((schema, checker))
 }
 
 /// Whether a value is nested more deeply than `limit`; looks no further than that.
-pub(crate) fn deeper_than(value: &Value, limit: usize) -> bool {
+fn deeper_than(value: &Value, limit: usize) -> bool {
     match value {
         Value::Object(map) => limit == 0 || map.values().any(|inner| deeper_than(inner, limit - 1)),
         Value::Array(items) => limit == 0 || items.iter().any(|inner| deeper_than(inner, limit - 1)),
@@ -72,14 +71,21 @@ pub(crate) fn deeper_than(value: &Value, limit: usize) -> bool {
 
 /// The draft that a schema is written in: the one it names, else the newest whose rules it keeps. MCP named none before
 /// 2025-11-25, and older libraries write older ones.
-pub(super) fn draft(schema: &Value) -> Draft {
-    named_draft(schema).unwrap_or_else(|| {
-        DRAFTS.into_iter().find(|draft| meta_errors(schema, *draft).is_none()).unwrap_or(Draft::Draft202012)
-    })
+///
+/// # Errors
+///
+/// The first rule that it breaks, of the draft that it names or of the newest.
+fn draft(schema: &Value) -> Result<Draft, String> {
+    let check = |draft| meta_errors(schema, draft).map_or(Ok(draft), Err);
+    match named_draft(schema) {
+        Some(draft) => check(draft),
+        None => check(Draft::Draft202012)
+            .or_else(|newest| OLDER.into_iter().find_map(|draft| check(draft).ok()).ok_or(newest)),
+    }
 }
 
-/// The drafts that a schema which names none may be written in.
-const DRAFTS: [Draft; 3] = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
+/// The older drafts that a schema which names none may be written in.
+const OLDER: [Draft; 2] = [Draft::Draft7, Draft::Draft4];
 
 fn named_draft(schema: &Value) -> Option<Draft> {
     let uri = schema.get("$schema")?.as_str()?.trim_end_matches('#');

@@ -138,7 +138,10 @@ fn offer(host: &Host, session: &HostSession, shape: &Shape) -> Offer {
 }
 
 fn bridge_offer(host: &Host, session: &HostSession) -> Offer {
-    let function = inject::bridge_tool(&session.view(), host.config());
+    let (function, instructions) = match session.injection() {
+        Some(injection) => (injection.bridge_tool, injection.prompt),
+        None => (inject::bridge_tool(&session.view(), host.config()), String::new()),
+    };
     let function = &function["function"];
     // What the bridge calls may destroy and may reach anywhere: a client must not be told less.
     let tool = json!({
@@ -148,7 +151,6 @@ fn bridge_offer(host: &Host, session: &HostSession) -> Offer {
         "inputSchema": function["parameters"],
         "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true},
     });
-    let instructions = session.injection().map(|injection| injection.prompt).unwrap_or_default();
     Offer { tools: typed(tool).into_iter().collect(), instructions }
 }
 
