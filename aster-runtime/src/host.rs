@@ -321,12 +321,18 @@ async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>) {
         let settings = upstream.settings();
         let name = upstream.name().to_owned();
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
-        let part = tokio::task::spawn_blocking(move || external_part(&name, &settings, &current)).await;
-        let part = part.unwrap_or_else(|error| {
-            tracing::error!(server = upstream.name(), %error, "a list of tools cannot be read");
-            let down = Listing::without_tools(Health::Down("its list of tools cannot be read".to_owned()));
-            external_part(upstream.name(), &upstream.settings(), &down)
-        });
+        let part = match tokio::task::spawn_blocking(move || external_part(&name, &settings, &current)).await
+        {
+            Ok(part) => part,
+            // Only a runtime that is shutting down cancels such a task, and then nobody is left to look.
+            Err(error) if error.is_cancelled() => return,
+            Err(error) => {
+                tracing::error!(server = upstream.name(), %error, "a list of tools cannot be read");
+                let down =
+                    Listing::without_tools(Health::Down("its list of tools cannot be read".to_owned()));
+                external_part(upstream.name(), &upstream.settings(), &down)
+            }
+        };
         match host.upgrade() {
             Some(host) => host.replace(part),
             None => return,
