@@ -6,33 +6,36 @@
 
 pub mod binary;
 mod link;
+mod names;
 mod offer;
+mod raw;
 mod stdio;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+    Tool,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
-use self::offer::{Offer, Target};
-pub use self::stdio::stdio;
+use self::offer::{Offer, Offered, Target};
+pub use self::stdio::{over, stdio};
 use crate::call::Check;
-use crate::host::{CallOptions, Host, HostSession};
+use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
 use crate::scope::FilterError;
 use crate::session::Profile;
 use crate::text;
@@ -47,6 +50,11 @@ const FIRST_ANSWER: Duration = Duration::from_secs(1);
 pub enum Shape {
     /// One tool, `aster_mcp`.
     Bridge,
+    /// Every tool in scope, as its server defined it, named `server__tool`.
+    ///
+    /// Where such a name would be too long, is not unique, or reads as if it were another server's, it ends in `_` and
+    /// digits of the id's digest. Names depend on the tools in scope and on nothing else.
+    Direct,
     /// The tools of one native server, under their own names.
     Server(String),
 }
@@ -75,7 +83,7 @@ struct Service {
     shape: Shape,
     /// Looks and never calls: sessions of one profile see the same.
     viewer: HostSession,
-    offer: RwLock<Arc<Offer>>,
+    offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
     /// Cancelled when nobody is served any more.
@@ -102,7 +110,7 @@ impl Service {
         {
             return Err(ServeError::UnknownServer(name.clone()));
         }
-        let offer = RwLock::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
         Ok(Arc::new(Self {
             host,
             shape,
@@ -115,7 +123,18 @@ impl Service {
     }
 
     fn offer(&self) -> Arc<Offer> {
-        Arc::clone(&self.offer.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.borrow())
+    }
+
+    /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
+    /// remember tools from before, and call one at once.
+    async fn target(&self, name: &str) -> Option<Target> {
+        let decided = |offer: &Arc<Offer>| !offer.awaits(name) || offer.target(name).is_some();
+        if !decided(&self.offer()) {
+            let mut offers = self.offer.subscribe();
+            let _ = tokio::time::timeout(START_PATIENCE, offers.wait_for(decided)).await;
+        }
+        self.offer().target(name)
     }
 
     /// Follows the catalogue, and tells the listeners where what is offered has changed.
@@ -125,9 +144,8 @@ impl Service {
         while changes.changed().await.is_ok() {
             changes.borrow_and_update();
             let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
-            let changed = fresh.tools != self.offer().tools;
-            *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
-            if changed {
+            let known = self.offer.send_replace(Arc::new(fresh));
+            if !known.has_same_tools(&self.offer()) {
                 self.tell().await;
             }
         }
@@ -187,7 +205,7 @@ impl ServerHandler for Server {
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         let mut config = ServerConfig::new(capabilities);
         let name = match &self.service.shape {
-            Shape::Bridge => "aster".to_owned(),
+            Shape::Bridge | Shape::Direct => "aster".to_owned(),
             Shape::Server(name) => name.clone(),
         };
         config.server_info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
@@ -197,14 +215,28 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.service.offer().tools.clone()))
+        let session = self.session(&context);
+        let offer = self.service.offer();
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, next) = offer
+            .page(cursor.as_deref())
+            .map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        if session.session().profile().require_describe {
+            // Whoever was shown the definition needs no other description.
+            for tool in page.iter().filter_map(Offered::tool) {
+                session.session().mark_described(tool.id(), tool.digest());
+            }
+        }
+        Ok(raw::list(page.iter().map(Offered::definition).collect(), next))
     }
 
+    /// Asked for by rmcp's HTTP server, which checks a call's headers against the schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.service.offer().tools.iter().find(|tool| tool.name == name).cloned()
+        let schema = self.service.offer().schema_with_headers(name)?.clone();
+        Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 
     async fn call_tool(
@@ -215,10 +247,11 @@ impl ServerHandler for Server {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
         let (link, messages) = Link::new(self.level(&context));
-        let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
+        let options =
+            CallOptions { client: Some(link), cancellation: context.ct.clone(), ..CallOptions::default() };
         let call = self.call(&session, &request.name, arguments, options);
         let result = messages.forward_during(&context, call).await?;
-        Ok(typed_result(result).into())
+        Ok(raw::result(result).into())
     }
 
     async fn set_level(
@@ -277,10 +310,15 @@ impl Server {
             let message = format!("no tool `{}` is known", text::one_line(name, 128));
             ErrorData::invalid_params(message, None)
         };
-        match self.service.offer().target(name).ok_or_else(unknown)? {
-            Target::Bridge => Ok(session.call_with(&Value::Object(arguments), options).await),
-            Target::Tool(id) => {
-                let completed = session.execute(&id, arguments, options).await;
+        match self.service.target(name).await {
+            None => {
+                session.refuse_unknown(name);
+                Err(unknown())
+            }
+            Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
+            Some(Target::Tool(id)) => {
+                let options = CallOptions { requested: Some(name.to_owned()), ..options };
+                let completed = session.execute(id.as_str(), arguments, options).await;
                 if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
             }
         }
@@ -292,63 +330,5 @@ impl Server {
         let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
         let asked = context.meta.log_level().map(|level| level as u8);
         asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
-    }
-}
-
-/// A result in the protocol's types. A block that they do not know becomes text, and never costs the others.
-fn typed_result(result: ToolResult) -> CallToolResult {
-    let value = result.into_value();
-    if let Ok(mut result) = serde_json::from_value::<CallToolResult>(value.clone()) {
-        // The modern era demands it, and for older clients the SDK takes it off again.
-        result.result_type = Some(ResultType::COMPLETE);
-        return result;
-    }
-    let blocks = match &value["content"] {
-        Value::Array(blocks) => blocks.iter().map(typed_block).collect(),
-        Value::String(text) => vec![ContentBlock::text(text.clone())],
-        _ => Vec::new(),
-    };
-    let mut typed = CallToolResult::success(blocks);
-    typed.structured_content = value.get("structuredContent").cloned();
-    typed.is_error = value.get("isError").and_then(Value::as_bool);
-    typed
-}
-
-fn typed_block(block: &Value) -> ContentBlock {
-    serde_json::from_value(block.clone()).unwrap_or_else(|_| {
-        let text = block.get("text").and_then(Value::as_str).map_or_else(|| block.to_string(), str::to_owned);
-        ContentBlock::text(text)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_result_says_that_it_is_complete() {
-        for result in [
-            ToolResult::text("a"),
-            ToolResult::from_value(json!({"content": [{"type": "hologram"}]})),
-            ToolResult::from_value(json!({"content": [], "resultType": "input_required"})),
-        ] {
-            assert_eq!(serde_json::to_value(typed_result(result)).unwrap()["resultType"], "complete");
-        }
-    }
-
-    #[test]
-    fn a_block_that_nobody_knows_costs_only_itself() {
-        let result = ToolResult::from_value(json!({"content": [
-            {"type": "text", "text": "a"},
-            {"type": "hologram", "data": 1},
-            {"type": "text", "text": "b", "annotations": {"audience": ["system"]}},
-        ], "isError": true}));
-        let typed = serde_json::to_value(typed_result(result)).unwrap();
-        assert_eq!(typed["content"].as_array().unwrap().len(), 3);
-        assert_eq!(typed["content"][2]["text"], "b");
-        assert!(typed["content"][1]["text"].as_str().unwrap().contains("hologram"));
-        assert_eq!(typed["isError"], true);
     }
 }
