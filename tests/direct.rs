@@ -253,13 +253,13 @@ mod books {
     use super::Json;
 
     #[derive(serde::Serialize, schemars::JsonSchema)]
-    pub struct Sum {
+    pub(crate) struct Sum {
         cents: i64,
     }
 
     /// Sums up amounts, in cents.
     #[mcp_tool(tier = Standard, read_only, title = "Sum")]
-    pub fn total(
+    pub(crate) fn total(
         /// The amounts, in cents.
         amounts: Vec<i64>,
     ) -> Json<Sum> {

@@ -136,6 +136,20 @@ fn one_server_has_bare_names() {
 }
 
 #[test]
+fn direct_mode_offers_every_tool() {
+    for mode in [&["serve", "--mode", "direct"][..], &["serve", "--mode=direct"]] {
+        let mut client = Client::start("own_binary", mode, false);
+        let listed = client.ask("tools/list", json!({}));
+        let names: Vec<&Value> =
+            listed["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["text__repeat", "text__reverse"]);
+        let called = client.call("text__reverse", json!({"text": "ab"}));
+        assert_eq!(called["result"]["content"][0]["text"], "ba");
+        client.end();
+    }
+}
+
+#[test]
 fn progress_comes_in_order_and_before_the_answer() {
     for modern in [false, true] {
         let mut client = Client::start("upstream", &["serve"], modern);

@@ -427,6 +427,14 @@ fn serve_offers_the_bridge_and_one_native_server_alone() {
     let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/echo", "arguments": {"text": "hi"}}});
     let called = talk(&["mcp", "serve"], &request(2, "tools/call", call));
     assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
+    let direct = ["mcp", "serve", "--mode", "direct"];
+    let call = json!({"name": "peer__echo", "arguments": {"text": "hi"}});
+    let called = talk(&direct, &request(2, "tools/call", call));
+    assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
+    let listed = talk(&direct, &request(2, "tools/list", json!({})));
+    let names: Vec<&Value> =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert!(names.contains(&&json!("peer__wipe")) && names.contains(&&json!("web__extract")), "{names:?}");
     fs::remove_file(&log).unwrap();
     let listed = talk(&["mcp", "serve", "web"], &request(2, "tools/list", json!({})));
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -435,5 +443,6 @@ fn serve_offers_the_bridge_and_one_native_server_alone() {
     for name in ["peer", "nobody"] {
         sandbox.run(&["mcp", "serve", name]).expect(2);
     }
+    sandbox.run(&["mcp", "serve", "web", "--mode", "direct"]).expect(2);
     assert!(!exists(&log));
 }

@@ -128,11 +128,12 @@ impl Service {
 
     /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
     /// remember tools from before, and call one at once.
-    async fn target(&self, name: &str) -> Option<Target> {
+    async fn target(&self, name: &str, cancelled: &CancellationToken) -> Option<Target> {
         let decided = |offer: &Arc<Offer>| !offer.awaits(name) || offer.target(name).is_some();
         if !decided(&self.offer()) {
             let mut offers = self.offer.subscribe();
-            let _ = tokio::time::timeout(START_PATIENCE, offers.wait_for(decided)).await;
+            let waiting = tokio::time::timeout(START_PATIENCE, offers.wait_for(decided));
+            let _ = cancelled.run_until_cancelled(waiting).await;
         }
         self.offer().target(name)
     }
@@ -310,7 +311,7 @@ impl Server {
             let message = format!("no tool `{}` is known", text::one_line(name, 128));
             ErrorData::invalid_params(message, None)
         };
-        match self.service.target(name).await {
+        match self.service.target(name, &options.cancellation).await {
             None => {
                 session.refuse_unknown(name);
                 Err(unknown())
