@@ -7,6 +7,7 @@
 pub mod binary;
 mod link;
 mod offer;
+mod parent;
 mod stdio;
 
 use std::collections::HashMap;
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
 use self::offer::{Offer, Target};
+pub use self::parent::Parent;
 pub use self::stdio::stdio;
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession};
