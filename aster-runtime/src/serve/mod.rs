@@ -8,6 +8,7 @@ pub mod binary;
 mod link;
 mod names;
 mod offer;
+mod parent;
 mod raw;
 mod stdio;
 
@@ -33,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
 use self::offer::{Offer, Offered, Target};
+pub use self::parent::Parent;
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
