@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("id", &["text"]),
+    ("uri", &[]),
     ("session", &["id", "text"]),
     // Pure parts of the gate: the edges use them without the gate.
     ("gate::egress", &["text"]),
@@ -16,8 +17,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tool", &["session", "gate::egress", "text"]),
     ("schema", &["tool"]),
     ("spec", &["tool", "id"]),
-    ("__private", &["id", "schema", "spec", "text", "tool"]),
-    ("catalogue", &["spec", "id", "tool", "text"]),
+    ("__private", &["id", "schema", "spec", "text", "tool", "uri"]),
+    ("catalogue", &["spec", "id", "tool", "text", "uri"]),
     ("scope", &["catalogue", "id", "session"]),
     ("search", &["catalogue", "scope", "id"]),
     ("inject", &["scope", "catalogue", "search", "id", "text"]),

@@ -61,6 +61,7 @@ pub mod text;
 pub mod tool;
 #[cfg(feature = "upstream")]
 pub mod upstream;
+pub mod uri;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -225,16 +226,19 @@ pub use aster_macros::mcp_server;
 pub use aster_macros::mcp_tool;
 pub use bridge::{BridgeError, ToolMatch};
 pub use catalogue::{Catalogue, NativeCatalogue};
-pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession};
+pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference, Suggested};
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
 pub use scope::{Filter, FilterError, Scope, View};
 pub use session::{Profile, Session};
-pub use spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
+pub use spec::{
+    Annotations, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec, Tier, ToolSpec,
+};
 pub use tool::{
-    Audio, Content, Image, IntoToolError, IntoToolResult, Invocation, Json, JsonObject, LogLevel, McpServer,
-    Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
+    Audio, Content, Image, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation, Json, JsonObject,
+    LogLevel, McpServer, PromptMessage, Resource, ResourceContents, ResourceUpdates, ServerEnv, StartError,
+    ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };
 
 /// The README's programs, compiled and run.

@@ -42,6 +42,17 @@ pub enum Reason {
         /// Where this one was declared.
         second: Option<String>,
     },
+    /// Another resource has the URI; where the two were declared.
+    DuplicateUri {
+        /// The URI, or the template of URIs.
+        uri: String,
+        /// Where the first was declared.
+        first: String,
+        /// Where this one was declared.
+        second: String,
+    },
+    /// The URI of a resource cannot be used; why.
+    Uri(String),
     /// The definition is larger than the limit.
     TooLarge {
         /// Its size in bytes of JSON.
@@ -89,6 +100,10 @@ impl fmt::Display for Reason {
                 f.write_str("another server has this name")?;
                 both(f, first, second)
             }
+            Self::DuplicateUri { uri, first, second } => {
+                write!(f, "another resource has the URI `{uri}`: first at {first}, again at {second}")
+            }
+            Self::Uri(why) => write!(f, "the URI cannot be used: {why}"),
             Self::TooLarge { bytes, limit } => {
                 write!(f, "the definition has {bytes} bytes, the limit is {limit}")
             }
