@@ -35,9 +35,7 @@ use crate::search::{Ranker, default_ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
-use crate::tool::{
-    ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult,
-};
+use crate::tool::{ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult};
 
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);

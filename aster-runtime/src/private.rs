@@ -28,8 +28,8 @@ pub use inventory;
 
 pub use crate::schema::InputSchema;
 pub use crate::spec::{
-    Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec, Tier,
-    ToolSpec,
+    Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec,
+    Tier, ToolSpec,
 };
 pub use crate::{__package_server as package_server, __submit as submit};
 

@@ -243,7 +243,9 @@ impl Template {
             Part::Literal(text) => text.clone(),
             Part::Variable { name, reserved } => {
                 let set = if *reserved { RESERVED } else { SIMPLE };
-                value(name).map(|value| utf8_percent_encode(value.as_ref(), set).to_string()).unwrap_or_default()
+                value(name)
+                    .map(|value| utf8_percent_encode(value.as_ref(), set).to_string())
+                    .unwrap_or_default()
             }
         };
         self.parts.iter().map(expand).collect()
@@ -436,9 +438,12 @@ mod tests {
     #[test]
     fn what_is_no_template() {
         let told = |text: &str| Template::parse(text).unwrap_err().to_string();
-        let all = ["notes", "1x:a", "{a}:b", "x:a b", "x:%4", "x:{a", "x:a}", "x:{}", "x:{a-b}", "x:{?a}", "x:{a*}"];
+        let all = [
+            "notes", "1x:a", "{a}:b", "x:a b", "x:%4", "x:{a", "x:a}", "x:{}", "x:{a-b}", "x:{?a}", "x:{a*}",
+        ];
         let more = ["x:{a}/{a}", "x:{a}{b}", "x:{a}.{b}", "x:{+a}/{+b}", "x:{+a}/{b}/{+c}"];
-        let lines: Vec<String> = all.iter().chain(&more).map(|text| format!("{text}: {}", told(text))).collect();
+        let lines: Vec<String> =
+            all.iter().chain(&more).map(|text| format!("{text}: {}", told(text))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         notes: it does not begin with a scheme
         1x:a: it does not begin with a scheme

@@ -108,7 +108,9 @@ fn same_uris(parts: &[Part], problems: &mut Vec<Problem>) {
     let all: Vec<&ResourceSpec> =
         parts.iter().flat_map(|part| &part.resources).map(|resource| resource.spec).collect();
     for (at, second) in all.iter().enumerate() {
-        let Some(first) = all[..at].iter().find(|first| uri::is_same(first.uri, second.uri)) else { continue };
+        let Some(first) = all[..at].iter().find(|first| uri::is_same(first.uri, second.uri)) else {
+            continue;
+        };
         problems.push(Problem {
             server: second.callable.server.to_owned(),
             tool: Some(second.callable.name.to_owned()),
@@ -183,17 +185,9 @@ fn native_template(spec: &ResourceSpec, callable: &Tool) -> Result<Template, Str
     }
 }
 
-fn native_callable(
-    part: &Part,
-    spec: &'static ToolSpec,
-    problems: &mut Vec<Problem>,
-) -> Option<Arc<Tool>> {
+fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Problem>) -> Option<Arc<Tool>> {
     let mut problem = |reason| {
-        problems.push(Problem {
-            server: spec.server.to_owned(),
-            tool: Some(spec.name.to_owned()),
-            reason,
-        });
+        problems.push(Problem { server: spec.server.to_owned(), tool: Some(spec.name.to_owned()), reason });
         None
     };
     if let Err(error) = id::check_native_name(spec.name) {
