@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Pure parts of the gate: the edges use them without the gate.
     ("gate::egress", &["text"]),
     ("gate::secrets", &[]),
-    ("tool", &["session", "gate::egress", "text"]),
+    ("tool", &["id", "session", "gate::egress", "text"]),
     ("schema", &["tool"]),
     ("spec", &["tool", "id"]),
     ("__private", &["id", "schema", "spec", "text", "tool", "uri"]),

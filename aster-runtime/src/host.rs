@@ -35,7 +35,10 @@ use crate::search::{Ranker, default_ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
-use crate::tool::{ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult};
+use crate::tool::{
+    Availability, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult,
+    Withheld,
+};
 
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -206,9 +209,14 @@ impl HostBuilder {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
         let updates = ResourceUpdates::default();
-        let env = ServerEnv { egress: self.gate.egress.clone(), updates: updates.clone() };
+        let withheld = Withheld::default();
+        let env = ServerEnv {
+            egress: self.gate.egress.clone(),
+            updates: updates.clone(),
+            availability: Availability::default(),
+        };
         let redactor = Redactor::new(self.secrets);
-        let natives = start_natives(&self.entries, self.states, &env, &redactor, &mut parts).await;
+        let natives = start_natives(&self.entries, self.states, &env, &withheld, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
@@ -222,7 +230,8 @@ impl HostBuilder {
             }
             upstreams.insert(name, upstream);
         }
-        let catalogue = Catalogue::merge(parts.values().map(|part| &**part));
+        let changes = withheld.subscribe();
+        let catalogue = merge(&parts, &withheld);
         let shared = Arc::new(Shared {
             routes: Routes { natives, upstreams, timeout: self.call_timeout },
             parts: Mutex::new(parts),
@@ -233,9 +242,10 @@ impl HostBuilder {
             audit: self.audit,
             redactor,
             updates,
+            withheld,
             watchers: Mutex::default(),
         });
-        shared.watch_upstreams();
+        shared.watch(changes);
         Ok(Host { shared })
     }
 }
@@ -251,17 +261,20 @@ async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
     env: &ServerEnv,
+    withheld: &Withheld,
     redactor: &Redactor,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
     let starts = entries.iter().map(|entry| {
         let given = given.remove(entry.server());
+        let availability = Availability::new(entry.server(), Arc::clone(withheld));
+        let env = ServerEnv { availability, ..env.clone() };
         async move {
             match (given, entry) {
                 (Some(state), _) => (entry.server(), Ok(state)),
                 (None, Entry::Server(spec)) => {
                     // On a task of its own, so that a panic in one start costs that server alone.
-                    let started = tokio::spawn((spec.start)(env.clone())).await;
+                    let started = tokio::spawn((spec.start)(env)).await;
                     let started = started.map_err(|_| "it panicked while starting".to_owned());
                     (spec.name, started.and_then(|started| started.map_err(|error| error.to_string())))
                 }
@@ -297,22 +310,39 @@ struct Shared {
     audit: Arc<dyn AuditSink>,
     redactor: Redactor,
     updates: ResourceUpdates,
+    withheld: Withheld,
     watchers: Mutex<JoinSet<()>>,
 }
 
 impl Shared {
-    /// Follows every upstream: a new listing makes a new part and a new catalogue.
-    fn watch_upstreams(self: &Arc<Self>) {
+    /// Follows every upstream, and what native servers withhold: each change makes a new catalogue.
+    fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
             watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream)));
         }
+        watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
     }
 
     fn replace(&self, part: Part) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.insert(part.server.name.clone(), Arc::new(part));
-        self.catalogue.send_replace(Catalogue::merge(parts.values().map(|part| &**part)));
+        self.catalogue.send_replace(merge(&parts, &self.withheld));
+    }
+}
+
+fn merge(parts: &BTreeMap<String, Arc<Part>>, withheld: &Withheld) -> Catalogue {
+    let withheld = withheld.borrow();
+    let parts: Vec<_> = parts.values().map(|part| part.without(&withheld)).collect();
+    Catalogue::merge(parts.iter().map(|part| &**part))
+}
+
+async fn follow_withheld(host: Weak<Shared>, mut withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
+    while withheld.changed().await.is_ok() {
+        withheld.borrow_and_update();
+        let Some(host) = host.upgrade() else { return };
+        let parts = host.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        host.catalogue.send_replace(merge(&parts, &host.withheld));
     }
 }
 
@@ -743,7 +773,8 @@ impl HostSession {
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
                 .with_client(options.client)
-                .with_updates(shared.updates.clone());
+                .with_updates(shared.updates.clone())
+                .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
             let result = dispatch::dispatch(&shared.routes, admitted, context).await?;
             Ok(target.complete(tool, result))
         };

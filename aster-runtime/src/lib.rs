@@ -330,9 +330,9 @@ pub use spec::{
     Annotations, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec, Tier, ToolSpec,
 };
 pub use tool::{
-    Audio, Content, Image, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation, Json,
-    JsonObject, LogLevel, McpServer, PromptMessage, Resource, ResourceContents, ResourceUpdates, ServerEnv,
-    StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
+    Audio, Availability, Content, Image, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation,
+    Json, JsonObject, LogLevel, McpServer, PromptMessage, Resource, ResourceContents, ResourceUpdates,
+    ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };
 
 /// The README's programs, compiled and run.

@@ -1,6 +1,7 @@
 //! From what was declared or listed to a checked part of the catalogue.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -52,6 +53,28 @@ impl Part {
         self.resources.clear();
         self.prompts.clear();
         self.server.tools = 0;
+    }
+
+    /// The part without what its server withholds, with the reasons among the problems.
+    pub(crate) fn without(&self, withheld: &BTreeMap<ToolId, String>) -> Cow<'_, Self> {
+        let missing = |callable: &Tool| withheld.get(&callable.id);
+        if !self.callables().any(|callable| missing(callable).is_some()) {
+            return Cow::Borrowed(self);
+        }
+        let mut part = self.clone();
+        let problems = self.callables().filter_map(|callable| {
+            Some(Problem {
+                server: self.server.name.clone(),
+                tool: Some(callable.id.tool().to_owned()),
+                reason: Reason::Withheld(missing(callable)?.clone()),
+            })
+        });
+        part.problems.extend(problems);
+        part.tools.retain(|tool| missing(tool).is_none());
+        part.resources.retain(|resource| missing(&resource.callable).is_none());
+        part.prompts.retain(|prompt| missing(&prompt.callable).is_none());
+        part.server.tools = part.tools.len();
+        Cow::Owned(part)
     }
 
     fn callables(&self) -> impl Iterator<Item = &Arc<Tool>> {

@@ -26,6 +26,8 @@ pub enum Reason {
     NotAnObject(&'static str),
     /// A field that must be a non-empty string is missing, empty or something else.
     Missing(&'static str),
+    /// Its server does not offer it at the moment; the server's own reason.
+    Withheld(String),
     /// The name breaks the grammar.
     Name(NameError),
     /// An earlier tool of the same server has the name; where the two were declared, as far as known.
@@ -91,6 +93,7 @@ impl fmt::Display for Reason {
         match self {
             Self::NotAnObject(kind) => write!(f, "the tool is {kind} where an object is due"),
             Self::Missing(field) => write!(f, "`{field}` is missing or not a non-empty string"),
+            Self::Withheld(reason) => write!(f, "not offered at the moment: {reason}"),
             Self::Name(error) => error.fmt(f),
             Self::DuplicateTool { first, second } => {
                 f.write_str("another tool of the server has this name")?;

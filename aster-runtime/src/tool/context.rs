@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use super::Availability;
 use crate::session::Session;
 
 /// How grave a message to the client is (RFC 5424, as MCP uses it).
@@ -85,6 +86,7 @@ pub struct ToolContext {
     cancelled: CancellationToken,
     client: Option<Arc<dyn ClientLink>>,
     updates: Option<ResourceUpdates>,
+    availability: Availability,
 }
 
 impl ToolContext {
@@ -98,6 +100,7 @@ impl ToolContext {
             cancelled: CancellationToken::new(),
             client: None,
             updates: None,
+            availability: Availability::default(),
         }
     }
 
@@ -126,6 +129,13 @@ impl ToolContext {
     #[must_use]
     pub fn with_updates(mut self, updates: ResourceUpdates) -> Self {
         self.updates = Some(updates);
+        self
+    }
+
+    /// The same, with the list of the tool's own server.
+    #[must_use]
+    pub fn with_availability(mut self, availability: Availability) -> Self {
+        self.availability = availability;
         self
     }
 
@@ -176,6 +186,12 @@ impl ToolContext {
         if let Some(updates) = &self.updates {
             updates.notify(uri);
         }
+    }
+
+    /// Which of the tools, resources and prompts of the tool's own server are offered.
+    #[must_use]
+    pub fn availability(&self) -> &Availability {
+        &self.availability
     }
 
     /// Writes to the client's log.

@@ -1,6 +1,7 @@
 //! A native tool's side of a call: what goes into the function, what comes out, what it may ask of its caller.
 
 mod argument;
+mod availability;
 mod context;
 mod prompt;
 mod resource;
@@ -16,6 +17,8 @@ use serde_json::{Map, Value};
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
 pub(crate) use argument::{HeaderValue, Ranged, ToolDefault, UrlText, kind};
+pub use availability::Availability;
+pub(crate) use availability::Withheld;
 pub use context::{ClientLink, LogLevel, ResourceUpdates, ToolContext};
 pub use prompt::{IntoPrompt, PromptMessage, Suggestions};
 pub use resource::{IntoResource, NOT_FOUND, ResourceContents};
@@ -48,6 +51,8 @@ pub struct ServerEnv {
     pub egress: EgressPolicy,
     /// Where to say that a resource has changed.
     pub updates: ResourceUpdates,
+    /// Which of the server's tools, resources and prompts are offered while it runs.
+    pub availability: Availability,
 }
 
 /// Why a native server cannot run here; shown beside it in listings.
