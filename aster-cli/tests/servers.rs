@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Sandbox, exists};
@@ -333,13 +333,22 @@ fn a_second_signal_ends_what_is_still_closing() {
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
-/// Ends the process with a signal once the peer has started, and gives its exit code.
-fn interrupt(sandbox: &Sandbox, arguments: &[&str], log: &Path, signal: &str) -> Option<i32> {
-    let mut child = sandbox.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+/// Waits until the peer of a process has started.
+fn wait_for(child: &mut Child, log: &Path) {
     while !exists(log) {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before the peer started");
         std::thread::yield_now();
     }
+}
+
+fn is_alive(pid: &str) -> bool {
+    Command::new("kill").args(["-0", pid.trim()]).stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// Ends the process with a signal once the peer has started, and gives its exit code.
+fn interrupt(sandbox: &Sandbox, arguments: &[&str], log: &Path, signal: &str) -> Option<i32> {
+    let mut child = sandbox.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut child, log);
     let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     child.wait().unwrap().code()
@@ -360,9 +369,28 @@ fn a_signal_ends_the_command_and_its_servers() {
         sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
         assert_eq!(interrupt(&sandbox, arguments, &log, signal), Some(code), "{arguments:?} {signal}");
         let pid = fs::read_to_string(pid).unwrap();
-        let alive = Command::new("kill").args(["-0", pid.trim()]).stderr(Stdio::null()).status().unwrap();
-        assert!(!alive.success(), "the server outlives {arguments:?} {signal}");
+        assert!(!is_alive(&pid), "the server outlives {arguments:?} {signal}");
     }
+}
+
+#[test]
+fn serve_ends_with_its_parent_and_leaves_no_server_behind() {
+    let (sandbox, log) = with_peer();
+    let pid = sandbox.path("pid");
+    let script = format!("echo $$ > {}; echo started >> {}; cat > /dev/null", pid.display(), log.display());
+    sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
+    // The test holds the other end of the pipe, so that the shell's death does not end the input.
+    let mut shell = sandbox.shell(r#"exec 3<&0; "$0" mcp serve <&3 & wait"#);
+    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let input = shell.stdin.take();
+    let mut output = shell.stdout.take().unwrap();
+    wait_for(&mut shell, &log);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    // What the command writes to is closed when the last of its processes has gone.
+    std::io::copy(&mut output, &mut std::io::sink()).unwrap();
+    assert!(input.is_some());
+    assert!(!is_alive(&fs::read_to_string(pid).unwrap()), "the server outlives the parent");
 }
 
 #[test]

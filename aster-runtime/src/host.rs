@@ -441,8 +441,8 @@ impl Host {
         Ok(HostSession {
             shared: Arc::clone(&self.shared),
             session: Arc::new(Session::new(profile)),
-            scope,
-            sight: Mutex::default(),
+            scope: Arc::new(scope),
+            sight: Arc::default(),
         })
     }
 
@@ -484,8 +484,8 @@ impl Sight {
 pub struct HostSession {
     shared: Arc<Shared>,
     session: Arc<Session>,
-    scope: Scope,
-    sight: Mutex<Option<Arc<Sight>>>,
+    scope: Arc<Scope>,
+    sight: Arc<Mutex<Option<Arc<Sight>>>>,
 }
 
 impl fmt::Debug for HostSession {
@@ -612,6 +612,17 @@ impl From<DispatchError> for Ended {
 }
 
 impl HostSession {
+    /// Another run of the same profile. The two share what they see, and nothing of what they have done.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            session: Arc::new(Session::new(self.session.profile().clone())),
+            scope: Arc::clone(&self.scope),
+            sight: Arc::clone(&self.sight),
+        }
+    }
+
     /// The session: identity and what it has described.
     #[must_use]
     pub fn session(&self) -> &Session {

@@ -1,6 +1,6 @@
 //! `aster mcp serve`: the bridge, or one server, for an MCP client over standard input and output.
 
-use aster_runtime::serve::{self, ServeError, Shape};
+use aster_runtime::serve::{self, Parent, ServeError, Shape};
 
 use crate::args::{Global, Serve};
 use crate::compose::{self, Start};
@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::render::Output;
 
 pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> Result<Exit, Failure> {
+    let parent = Parent::current();
     let (shape, start) = match &arguments.name {
         // It is a native one.
         Some(name) => (Shape::Server(name.clone()), Start::For(&[])),
@@ -16,6 +17,11 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     };
     let config = compose::load(global)?;
     let interrupt = Interrupt::listen();
+    let orphaned = interrupt.stop.clone();
+    tokio::spawn(async move {
+        parent.death().await;
+        orphaned.cancel();
+    });
     let (host, profile) = compose::serving(&config, start, output).await?;
     let served = tokio::select! {
         served = serve::stdio(host, profile, shape, interrupt.stop) => served,

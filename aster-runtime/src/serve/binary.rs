@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Shape, stdio};
+use super::{Parent, Shape, stdio};
 use crate::call::{Check, Outcome};
 use crate::catalogue::{Catalogue, NativeCatalogue};
 use crate::gate::approval::Terminal;
@@ -59,18 +59,19 @@ const USAGE: &str = "\
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main(catalogue: NativeCatalogue, program: &str) -> ExitCode {
+    let parent = Parent::current();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(5, &format!("the runtime cannot be started: {error}")),
     };
-    let code = runtime.block_on(run(catalogue, program, &arguments));
+    let code = runtime.block_on(run(catalogue, program, &arguments, parent));
     // A thread that still waits for input must not hold the process.
     runtime.shutdown_background();
     code
 }
 
-async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String]) -> ExitCode {
+async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], parent: Parent) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if matches!(words.as_slice(), ["help" | "-h" | "--help"]) {
         return show(&format!("{program}: tools for agents\n\n{USAGE}"));
@@ -92,7 +93,13 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String]) ->
             [server] => Shape::Server((*server).to_owned()),
             _ => return fail(2, "serve takes at most one server"),
         };
-        return match stdio(host, profile, shape, CancellationToken::new()).await {
+        let stop = CancellationToken::new();
+        let orphaned = stop.clone();
+        tokio::spawn(async move {
+            parent.death().await;
+            orphaned.cancel();
+        });
+        return match stdio(host, profile, shape, stop).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(2, &error.to_string()),
         };

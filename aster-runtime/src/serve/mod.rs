@@ -6,13 +6,16 @@
 
 pub mod binary;
 mod link;
+mod offer;
+mod parent;
 mod stdio;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -23,15 +26,17 @@ use rmcp::model::{
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
-pub use self::stdio::{ServeError, stdio};
+use self::offer::{Offer, Target};
+pub use self::parent::Parent;
+pub use self::stdio::stdio;
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession};
-use crate::id::BRIDGE_NAME;
-use crate::inject;
+use crate::scope::FilterError;
+use crate::session::Profile;
 use crate::text;
 use crate::tool::{JsonObject, ToolResult};
 
@@ -48,27 +53,34 @@ pub enum Shape {
     Server(String),
 }
 
-/// What is offered of one catalogue.
-struct Offer {
-    tools: Vec<Tool>,
-    instructions: String,
+/// Why serving could not begin, or broke off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A glob of the profile cannot be used.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// There is no such native server in the session's scope.
+    #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
+    UnknownServer(String),
+    /// The client never began a session.
+    #[error("the client did not begin an MCP session: {0}")]
+    Handshake(String),
+    /// The serving task failed.
+    #[error("serving broke off: {0}")]
+    Broken(String),
 }
 
-/// One session of a host, as an MCP server.
-#[derive(Clone)]
-struct Server {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    session: HostSession,
+/// One host as served to one or many clients: what they all share.
+struct Service {
     host: Host,
     shape: Shape,
+    /// Looks and never calls: sessions of one profile see the same.
+    viewer: HostSession,
     offer: RwLock<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
-    log_level: AtomicU8,
-    /// Cancelled when the client's input has ended.
+    /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
 
@@ -79,36 +91,44 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
-impl Server {
-    fn new(host: Host, session: HostSession, shape: Shape, ended: CancellationToken) -> Self {
-        let offer = RwLock::new(Arc::new(offer(&host, &session, &shape)));
-        Self {
-            inner: Arc::new(Inner {
-                session,
-                host,
-                shape,
-                offer,
-                listeners: Mutex::default(),
-                next_listener: AtomicU64::new(0),
-                log_level: AtomicU8::new(LoggingLevel::Info as u8),
-                ended,
-            }),
+impl Service {
+    fn new(
+        host: Host,
+        profile: Profile,
+        shape: Shape,
+        ended: CancellationToken,
+    ) -> Result<Arc<Self>, ServeError> {
+        let viewer = host.session(profile)?;
+        if let Shape::Server(name) = &shape
+            && !viewer.view().servers().iter().any(|server| server.native && server.name == *name)
+        {
+            return Err(ServeError::UnknownServer(name.clone()));
         }
+        let offer = RwLock::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        Ok(Arc::new(Self {
+            host,
+            shape,
+            viewer,
+            offer,
+            listeners: Mutex::default(),
+            next_listener: AtomicU64::new(0),
+            ended,
+        }))
     }
 
     fn offer(&self) -> Arc<Offer> {
-        Arc::clone(&self.inner.offer.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Follows the catalogue, and tells the listeners where what is offered has changed.
-    async fn follow(self) {
-        let mut changes = self.inner.host.changes();
+    async fn follow(self: Arc<Self>) {
+        let mut changes = self.host.changes();
         changes.mark_changed();
         while changes.changed().await.is_ok() {
             changes.borrow_and_update();
-            let fresh = offer(&self.inner.host, &self.inner.session, &self.inner.shape);
+            let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
             let changed = fresh.tools != self.offer().tools;
-            *self.inner.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
+            *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
             if changed {
                 self.tell().await;
             }
@@ -117,63 +137,49 @@ impl Server {
 
     async fn tell(&self) {
         let (peers, sinks) = {
-            let listeners = self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+            let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
-        // One that has gone is no reason not to tell the others.
-        for peer in peers {
-            let _ = peer.notify_tool_list_changed().await;
-        }
-        for sink in sinks {
-            let _ = sink.notify_tool_list_changed().await;
-        }
+        // One that has gone is no reason not to tell the others, and neither is one that does not read.
+        let peers = peers.iter().map(|peer| async { drop(peer.notify_tool_list_changed().await) });
+        let sinks = sinks.iter().map(|sink| async { drop(sink.notify_tool_list_changed().await) });
+        join(join_all(peers), join_all(sinks)).await;
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn offer(host: &Host, session: &HostSession, shape: &Shape) -> Offer {
-    match shape {
-        Shape::Bridge => bridge_offer(host, session),
-        Shape::Server(name) => server_offer(session, name),
+/// One connection, as an MCP server: a client on standard input, or a session over HTTP.
+#[derive(Clone)]
+struct Server {
+    service: Arc<Service>,
+    connection: Arc<Connection>,
+}
+
+/// What belongs to one connection.
+struct Connection {
+    /// Made when it is first needed.
+    session: OnceLock<Arc<HostSession>>,
+    log_level: AtomicU8,
+}
+
+impl Server {
+    fn new(service: Arc<Service>) -> Self {
+        let connection =
+            Connection { session: OnceLock::new(), log_level: AtomicU8::new(LoggingLevel::Info as u8) };
+        Self { service, connection: Arc::new(connection) }
     }
-}
 
-fn bridge_offer(host: &Host, session: &HostSession) -> Offer {
-    let (function, instructions) = match session.injection() {
-        Some(injection) => (injection.bridge_tool, injection.prompt),
-        None => (inject::bridge_tool(&session.view(), host.config()), String::new()),
-    };
-    let function = &function["function"];
-    // What the bridge calls may destroy and may reach anywhere: a client must not be told less.
-    let tool = json!({
-        "name": function["name"],
-        "title": "Tools behind Aster",
-        "description": function["description"],
-        "inputSchema": function["parameters"],
-        "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true},
-    });
-    Offer { tools: typed(tool).into_iter().collect(), instructions }
-}
-
-fn server_offer(session: &HostSession, name: &str) -> Offer {
-    let view = session.view();
-    let tools = view
-        .tools()
-        .iter()
-        .filter(|tool| tool.id().server() == name)
-        .filter_map(|tool| typed(tool.definition().clone()))
-        .collect();
-    let server = view.servers().iter().find(|server| server.name == name);
-    let instructions = server.and_then(|server| server.description.clone()).unwrap_or_default();
-    Offer { tools, instructions }
-}
-
-fn typed(tool: Value) -> Option<Tool> {
-    match serde_json::from_value(tool) {
-        Ok(tool) => Some(tool),
-        Err(error) => {
-            tracing::error!(%error, "a tool cannot be offered");
-            None
+    /// The session that a request belongs to.
+    fn session(&self, context: &RequestContext<RoleServer>) -> Arc<HostSession> {
+        let session = self.connection.session.get_or_init(|| Arc::new(self.service.viewer.another()));
+        // Who the client says it is, for the audit.
+        if let Some(client) = context.client_info() {
+            session.session().introduce(&client.name);
         }
+        Arc::clone(session)
     }
 }
 
@@ -182,26 +188,25 @@ impl ServerHandler for Server {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         let mut config = ServerConfig::new(capabilities);
-        let name = match &self.inner.shape {
+        let name = match &self.service.shape {
             Shape::Bridge => "aster".to_owned(),
             Shape::Server(name) => name.clone(),
         };
         config.server_info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
-        config.instructions = Some(self.offer().instructions.clone()).filter(|text| !text.is_empty());
+        config.instructions = Some(self.service.offer().instructions.clone()).filter(|text| !text.is_empty());
         config
     }
 
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.introduce(&context);
-        Ok(ListToolsResult::with_all_items(self.offer().tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.service.offer().tools.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.offer().tools.iter().find(|tool| tool.name == name).cloned()
+        self.service.offer().tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -209,11 +214,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.introduce(&context);
+        let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
         let (link, messages) = Link::new(self.level(&context));
         let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
-        let call = self.dispatch(&request.name, arguments, options);
+        let call = self.call(&session, &request.name, arguments, options);
         let result = messages.forward_during(&context, call).await?;
         Ok(typed_result(result).into())
     }
@@ -223,12 +228,14 @@ impl ServerHandler for Server {
         request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.inner.log_level.store(request.level as u8, Ordering::Relaxed);
+        self.connection.log_level.store(request.level as u8, Ordering::Relaxed);
         Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner).peers.push(context.peer);
+        let mut listeners = self.service.listeners();
+        listeners.peers.retain(|peer| !peer.is_transport_closed());
+        listeners.peers.push(context.peer);
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -236,47 +243,48 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.inner.next_listener.fetch_add(1, Ordering::Relaxed);
-        let listeners = || self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners().sinks.insert(key, context.sink().clone());
+        let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
+        self.service.listeners().sinks.insert(key, context.sink().clone());
+        let _gone = Gone { service: &self.service, key };
         tokio::select! {
             () = context.cancelled() => {}
-            () = self.inner.ended.cancelled() => {}
+            () = self.service.ended.cancelled() => {}
         }
-        listeners().sinks.remove(&key);
         Ok(())
     }
 }
 
+/// Takes a subscription off the list, also where its task is dropped.
+struct Gone<'a> {
+    service: &'a Service,
+    key: u64,
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.service.listeners().sinks.remove(&self.key);
+    }
+}
+
 impl Server {
-    async fn dispatch(
+    async fn call(
         &self,
+        session: &HostSession,
         name: &str,
         arguments: JsonObject,
         options: CallOptions,
     ) -> Result<ToolResult, ErrorData> {
-        let session = &self.inner.session;
         // An unknown tool is a protocol error, by the specification; it is recorded all the same.
         let unknown = || {
             let message = format!("no tool `{}` is known", text::one_line(name, 128));
             ErrorData::invalid_params(message, None)
         };
-        match &self.inner.shape {
-            Shape::Bridge if name == BRIDGE_NAME => {
-                Ok(session.call_with(&Value::Object(arguments), options).await)
-            }
-            Shape::Bridge => Err(unknown()),
-            Shape::Server(server) => {
-                let completed = session.execute(&format!("{server}/{name}"), arguments, options).await;
+        match self.service.offer().target(name).ok_or_else(unknown)? {
+            Target::Bridge => Ok(session.call_with(&Value::Object(arguments), options).await),
+            Target::Tool(id) => {
+                let completed = session.execute(&id, arguments, options).await;
                 if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
             }
-        }
-    }
-
-    /// Remembers who the client says it is, for the audit.
-    fn introduce(&self, context: &RequestContext<RoleServer>) {
-        if let Some(client) = context.client_info() {
-            self.inner.session.session().introduce(&client.name);
         }
     }
 
@@ -285,7 +293,7 @@ impl Server {
     fn level(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
         let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
         let asked = context.meta.log_level().map(|level| level as u8);
-        asked.or_else(|| legacy.then(|| self.inner.log_level.load(Ordering::Relaxed)))
+        asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
 }
 
@@ -317,6 +325,8 @@ fn typed_block(block: &Value) -> ContentBlock {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
@@ -10,28 +11,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{FIRST_ANSWER, Server, Shape};
+use super::{FIRST_ANSWER, ServeError, Server, Service, Shape};
 use crate::host::Host;
-use crate::scope::FilterError;
 use crate::session::Profile;
-
-/// Why serving could not begin, or broke off.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A glob of the profile cannot be used.
-    #[error(transparent)]
-    Filter(#[from] FilterError),
-    /// There is no such native server in the session's scope.
-    #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
-    UnknownServer(String),
-    /// The client never began a session.
-    #[error("the client did not begin an MCP session: {0}")]
-    Handshake(String),
-    /// The serving task failed.
-    #[error("serving broke off: {0}")]
-    Broken(String),
-}
 
 /// Serves one session on standard input and output until the input ends or `stop` is cancelled, then closes the host.
 ///
@@ -58,21 +40,15 @@ async fn serve(
     shape: Shape,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let session = host.session(profile)?;
-    if let Shape::Server(name) = &shape
-        && !session.view().servers().iter().any(|server| server.native && server.name == *name)
-    {
-        return Err(ServeError::UnknownServer(name.clone()));
-    }
+    let ended = CancellationToken::new();
+    let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}
         () = stop.cancelled() => return Ok(()),
     }
-    let ended = CancellationToken::new();
-    let server = Server::new(host, session, shape, ended.clone());
-    let _follow = AbortOnDropHandle::new(tokio::spawn(server.clone().follow()));
+    let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
     let (input, output) = stdio_pipes();
-    match server.serve_with_ct((Input { input, ended }, output), stop).await {
+    match Server::new(service).serve_with_ct((Input { input, ended }, output), stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
