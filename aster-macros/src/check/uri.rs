@@ -55,8 +55,7 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
     if scheme.is_none() {
         return Err("it does not begin with a scheme".to_owned());
     }
-    let mut variables: Vec<String> = Vec::new();
-    let mut greedy: Option<String> = None;
+    let mut written: Vec<Written> = Vec::new();
     let mut separated = true;
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
@@ -66,23 +65,29 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
         let inner = after.strip_prefix('{').and_then(|after| after.split_once('}'));
         let Some((expression, after)) = inner else { return Err("a brace has no other".to_owned()) };
         let name = variable(expression)?;
-        if variables.contains(&name) {
-            return Err(format!("the variable `{name}` stands twice"));
-        }
-        let is_greedy = expression.starts_with('+');
-        let unclear = greedy.as_ref().filter(|_| is_greedy).or(variables.last().filter(|_| !separated));
-        if let Some(other) = unclear {
-            return Err(format!("nothing tells where `{other}` ends and `{name}` begins"));
-        }
-        if is_greedy {
-            greedy = Some(name.clone());
-        }
-        variables.push(name);
+        written.push(Written { name, greedy: expression.starts_with('+'), separated });
         separated = false;
         rest = after;
     }
     characters(rest)?;
-    Ok(variables)
+    for (at, variable) in written.iter().enumerate() {
+        let (name, before) = (&variable.name, &written[..at]);
+        if before.iter().any(|other| other.name == *name) {
+            return Err(format!("the variable `{name}` stands twice"));
+        }
+        let greedy = before.iter().find(|other| other.greedy && variable.greedy);
+        if let Some(other) = greedy.or(before.last().filter(|_| !variable.separated)) {
+            return Err(format!("nothing tells where `{}` ends and `{name}` begins", other.name));
+        }
+    }
+    Ok(written.into_iter().map(|variable| variable.name).collect())
+}
+
+/// A variable, and whether something stands before it that shows where the one before ends.
+struct Written {
+    name: String,
+    greedy: bool,
+    separated: bool,
 }
 
 fn characters(literal: &str) -> Result<(), String> {
@@ -133,7 +138,7 @@ mod tests {
             "x:{a}/{a}",
             "x+y://{a}",
         ];
-        let pieces = ["a", "/", "{a}", "{+b}", "{c}", "{", "}", ".", "{?d}", "{}"];
+        let pieces = &["a", "/", "{a}", "{+b}", "{c}", "{", "}", ".", "{?d}", "{}"];
         let short = pieces.iter().flat_map(|first| {
             pieces.iter().flat_map(move |second| {
                 pieces

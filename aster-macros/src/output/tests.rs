@@ -88,6 +88,31 @@ fn a_module_and_a_facade() {
 }
 
 #[test]
+fn a_resource_and_a_prompt() {
+    let resource = callable(
+        Kind::Resource,
+        quote!(uri = "notes://{id}", mime_type = "text/plain", tier = Standard, server = "notes"),
+        quote! {
+            /// One note.
+            async fn note(#[arg(complete = ids)] id: String) -> Option<String> {
+                find(id).await
+            }
+        },
+    );
+    let prompt = callable(
+        Kind::Prompt,
+        quote!(tier = Standard, server = "notes"),
+        quote! {
+            /// Asks for a review.
+            fn review(#[arg(complete = ["draft", "final"])] state: Option<String>) -> String {
+                ask(state)
+            }
+        },
+    );
+    snapshot!(format!("{}\n{}", pretty(resource), pretty(prompt)));
+}
+
+#[test]
 fn every_mistake_is_told_and_the_item_stays() {
     let output = mcp_server(
         quote!(titel = "The web", name = "the web"),
