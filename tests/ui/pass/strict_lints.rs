@@ -91,13 +91,13 @@ impl Notes {
 impl Notes {
     /// One note.
     #[mcp_resource(uri = "notes://all/{name}", tier = Standard)]
-    async fn note(&self, #[arg(complete = Self::names)] name: String) -> String {
+    fn note(#[arg(complete = Self::names)] name: String) -> String {
         name
     }
 
     /// Asks for a note.
     #[mcp_prompt(tier = Standard)]
-    fn ask(&self) -> &'static str {
+    fn ask() -> &'static str {
         "Write a note."
     }
 }
