@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::tool::{JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
+use crate::tool::{HeaderValue, JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
 #[doc(hidden)]
@@ -98,6 +98,11 @@ impl Property<'_> {
             return self;
         }
         self.set("format", "uri")
+    }
+
+    /// Says that clients send the argument in an HTTP header of this name as well.
+    pub fn header<T: HeaderValue>(self, name: &'static str) -> Self {
+        self.set("x-mcp-header", name)
     }
 
     fn set(mut self, keyword: &str, value: impl Serialize) -> Self {

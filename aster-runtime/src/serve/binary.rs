@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Parent, Shape, stdio};
 use crate::call::{Check, Outcome};
-use crate::catalogue::{Catalogue, NativeCatalogue};
+use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
 use crate::host::{CallOptions, Host, HostSession};
 use crate::session::Profile;
@@ -48,7 +48,7 @@ macro_rules! serve_main {
 }
 
 const USAGE: &str = "\
-  list                     the tools, a line each
+  list                     the tools, resources and prompts, a line each
   search QUERY             the tools that match
   describe ID              a tool's description and schema
   call ID [JSON]           calls a tool with an object of arguments
@@ -130,15 +130,27 @@ fn list(catalogue: &Catalogue) -> String {
         .tools()
         .iter()
         .map(|tool| format!("{}  [{}]  {}\n", tool.id(), tool.tier(), tool.summary()));
-    let away = catalogue.servers().iter().filter(|server| server.tools == 0);
-    lines.chain(away.map(|server| format!("{}  {}\n", server.name, server.health))).collect()
+    let resources = catalogue.resources().iter().map(|resource| {
+        let (callable, uri) = (resource.callable(), resource.template().as_str());
+        format!("{}  [{}]  resource {uri}: {}\n", callable.id(), callable.tier(), callable.summary())
+    });
+    let prompts = catalogue.prompts().iter().map(|prompt| {
+        let callable = prompt.callable();
+        format!("{}  [{}]  prompt: {}\n", callable.id(), callable.tier(), callable.summary())
+    });
+    let away = catalogue.servers().iter().filter(|server| server.health != Health::Ready);
+    lines
+        .chain(resources)
+        .chain(prompts)
+        .chain(away.map(|server| format!("{}  {}\n", server.name, server.health)))
+        .collect()
 }
 
 fn check(catalogue: &Catalogue) -> ExitCode {
     let down: Vec<String> = catalogue
         .servers()
         .iter()
-        .filter(|server| server.health != crate::catalogue::Health::Ready)
+        .filter(|server| server.health != Health::Ready)
         .map(|server| format!("server {}: {}", server.name, server.health))
         .collect();
     if !down.is_empty() {

@@ -9,7 +9,9 @@ mod link;
 mod names;
 mod offer;
 mod parent;
+mod prompts;
 mod raw;
+mod resources;
 mod stdio;
 
 use std::collections::HashMap;
@@ -21,9 +23,11 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, LoggingLevel,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
-    Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams,
+    ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -35,10 +39,11 @@ use tokio_util::sync::CancellationToken;
 use self::link::Link;
 use self::offer::{Offer, Offered, Target};
 pub use self::parent::Parent;
+use self::resources::Followed;
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
-use crate::scope::FilterError;
+use crate::scope::{FilterError, View};
 use crate::session::Profile;
 use crate::text;
 use crate::tool::{JsonObject, ToolResult};
@@ -88,6 +93,10 @@ struct Service {
     offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
+    /// Whether there is a resource; native servers are there from the start or never.
+    has_resources: bool,
+    /// Whether there is a prompt.
+    has_prompts: bool,
     /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
@@ -99,6 +108,13 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
+/// Whether a session sees anything on this native server.
+fn is_known(view: &View, name: &str) -> bool {
+    view.servers().iter().any(|server| server.native && server.name == name)
+        || view.resources().iter().any(|resource| resource.id().server() == name)
+        || view.prompts().iter().any(|prompt| prompt.id().server() == name)
+}
+
 impl Service {
     fn new(
         host: Host,
@@ -108,13 +124,18 @@ impl Service {
     ) -> Result<Arc<Self>, ServeError> {
         let viewer = host.session(profile)?;
         if let Shape::Server(name) = &shape
-            && !viewer.view().servers().iter().any(|server| server.native && server.name == *name)
+            && !is_known(&viewer.view(), name)
         {
             return Err(ServeError::UnknownServer(name.clone()));
         }
         let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        let view = viewer.view();
+        let has_resources = view.resources().iter().any(|resource| shape.offers(resource.id()));
+        let has_prompts = view.prompts().iter().any(|prompt| shape.offers(prompt.id()));
         Ok(Arc::new(Self {
             host,
+            has_resources,
+            has_prompts,
             shape,
             viewer,
             offer,
@@ -182,12 +203,17 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// The resources that a client of the legacy era subscribed to.
+    followed: Mutex<Option<Followed>>,
 }
 
 impl Server {
     fn new(service: Arc<Service>) -> Self {
-        let connection =
-            Connection { session: OnceLock::new(), log_level: AtomicU8::new(LoggingLevel::Info as u8) };
+        let connection = Connection {
+            session: OnceLock::new(),
+            log_level: AtomicU8::new(LoggingLevel::Info as u8),
+            followed: Mutex::default(),
+        };
         Self { service, connection: Arc::new(connection) }
     }
 
@@ -204,8 +230,20 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        // Neither list can change.
+        if self.service.has_resources {
+            let mut resources = ResourcesCapability::default();
+            resources.subscribe = Some(true);
+            capabilities.resources = Some(resources);
+        }
+        if self.service.has_prompts {
+            capabilities.prompts = Some(PromptsCapability::default());
+        }
+        if self.service.has_resources || self.service.has_prompts {
+            capabilities.completions = Some(JsonObject::new());
+        }
         let mut config = ServerConfig::new(capabilities);
         let name = match &self.service.shape {
             Shape::Bridge | Shape::Direct => "aster".to_owned(),
@@ -257,6 +295,73 @@ impl ServerHandler for Server {
         Ok(raw::result(result).into())
     }
 
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = self.service.resources(|resource| resource.template().is_plain());
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = self.service.resources(|resource| !resource.template().is_plain());
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Ok(self.read(&request.uri, context).await?.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.follow_resource(request.uri, &context)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.forget_resource(&request.uri);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(self.service.prompts()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(self.get(&request.name, request.arguments.unwrap_or_default(), context).await?.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.suggest(request, context).await
+    }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
@@ -273,7 +378,11 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(requested.clone())
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| self.service.offers_resource(uri));
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -282,6 +391,7 @@ impl ServerHandler for Server {
         let _gone = Gone { service: &self.service, key };
         tokio::select! {
             () = context.cancelled() => {}
+            () = self.service.follow_resources(context.sink()) => {}
             () = self.service.ended.cancelled() => {}
         }
         Ok(())

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use super::Availability;
 use crate::session::Session;
 
 /// How grave a message to the client is (RFC 5424, as MCP uses it).
@@ -31,6 +33,36 @@ pub trait ClientLink: Send + Sync {
     fn log(&self, level: LogLevel, message: &str);
 }
 
+/// How many changes a reader may lag behind before it loses the oldest.
+const WAITING_UPDATES: usize = 256;
+
+/// Where a server says that one of its resources is not what it was, for the clients that subscribed to it. Cheap to
+/// clone; a host has one of them.
+///
+/// Tools reach it by [`ToolContext::resource_updated`], a server's own tasks by [`ServerEnv`](super::ServerEnv).
+#[derive(Debug, Clone)]
+pub struct ResourceUpdates(broadcast::Sender<Arc<str>>);
+
+impl Default for ResourceUpdates {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(WAITING_UPDATES))
+    }
+}
+
+impl ResourceUpdates {
+    /// Tells that the resource with this URI has changed.
+    pub fn notify(&self, uri: &str) {
+        // Nobody who listens is no failure.
+        let _ = self.0.send(uri.into());
+    }
+
+    /// The URIs of what changes from now on, whoever may see it.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
+        self.0.subscribe()
+    }
+}
+
 /// The caller's side of one call: session, deadline, cancellation, progress and log. Cheap to clone.
 ///
 /// ```
@@ -53,6 +85,8 @@ pub struct ToolContext {
     deadline: Option<Instant>,
     cancelled: CancellationToken,
     client: Option<Arc<dyn ClientLink>>,
+    updates: Option<ResourceUpdates>,
+    availability: Availability,
 }
 
 impl ToolContext {
@@ -65,6 +99,8 @@ impl ToolContext {
             deadline: None,
             cancelled: CancellationToken::new(),
             client: None,
+            updates: None,
+            availability: Availability::default(),
         }
     }
 
@@ -86,6 +122,20 @@ impl ToolContext {
     #[must_use]
     pub fn with_client(mut self, client: Option<Arc<dyn ClientLink>>) -> Self {
         self.client = client;
+        self
+    }
+
+    /// The same, with a way to those who subscribed to resources.
+    #[must_use]
+    pub fn with_updates(mut self, updates: ResourceUpdates) -> Self {
+        self.updates = Some(updates);
+        self
+    }
+
+    /// The same, with the list of the tool's own server.
+    #[must_use]
+    pub fn with_availability(mut self, availability: Availability) -> Self {
+        self.availability = availability;
         self
     }
 
@@ -129,6 +179,19 @@ impl ToolContext {
         if let Some(client) = &self.client {
             client.progress(done, total, message);
         }
+    }
+
+    /// Tells all clients that subscribed to it that the resource with this URI has changed.
+    pub fn resource_updated(&self, uri: &str) {
+        if let Some(updates) = &self.updates {
+            updates.notify(uri);
+        }
+    }
+
+    /// Which of the tools, resources and prompts of the tool's own server are offered.
+    #[must_use]
+    pub fn availability(&self) -> &Availability {
+        &self.availability
     }
 
     /// Writes to the client's log.
