@@ -21,9 +21,9 @@ use crate::text;
 /// Makes `main` of a binary that offers a catalogue: `list`, `search`, `describe`, `call`, `serve` and `check`.
 ///
 /// `serve` speaks MCP on standard input and output and offers `aster_mcp`; `serve NAME` offers one server's tools under
-/// their own names. A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked,
-/// 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was
-/// denied, 5 it could not be finished.
+/// their own names. With the feature `serve-http`, `--http ADDRESS` serves over HTTP instead. A Restricted call asks on
+/// the terminal; where there is none it is denied. Exit codes: 0 it worked, 1 the tool reported an error, 2 the command
+/// line or an id is wrong, 3 the catalogue has a problem, 4 the call was denied, 5 it could not be finished.
 ///
 /// ```no_run
 /// use aster_runtime::{NativeCatalogue, catalogue, mcp_tool};
@@ -53,6 +53,8 @@ const USAGE: &str = "\
   describe ID              a tool's description and schema
   call ID [JSON]           calls a tool with an object of arguments
   serve [SERVER]           speaks MCP on standard input and output
+    --http ADDRESS         or over HTTP, at this address
+    --token-env VARIABLE   to whoever has the token in this variable
   check                    checks the catalogue and starts its servers
 ";
 
@@ -88,20 +90,9 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
     };
     let profile = Profile::new(program);
     if let ["serve", rest @ ..] = words.as_slice() {
-        let shape = match rest {
-            [] => Shape::Bridge,
-            [server] => Shape::Server((*server).to_owned()),
-            _ => return fail(2, "serve takes at most one server"),
-        };
-        let stop = CancellationToken::new();
-        let orphaned = stop.clone();
-        tokio::spawn(async move {
-            parent.death().await;
-            orphaned.cancel();
-        });
-        return match stdio(host, profile, shape, stop).await {
+        return match serve(host, profile, rest, parent).await {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(2, &error.to_string()),
+            Err(message) => fail(2, &message),
         };
     }
     let session = match host.session(profile) {
@@ -120,6 +111,65 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
         [] => fail(2, &format!("say what to do:\n{USAGE}")),
         other => fail(2, &format!("`{}` is no command:\n{USAGE}", text::one_line(&other.join(" "), 100))),
     }
+}
+
+async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> Result<(), String> {
+    let (mut server, mut address, mut variable) = (None, None, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (place, value) = match *word {
+            "--http" => (&mut address, words.next()),
+            "--token-env" => (&mut variable, words.next()),
+            _ => (&mut server, Some(word)),
+        };
+        let value = value.ok_or_else(|| format!("`{word}` needs a value"))?;
+        if place.replace(*value).is_some() {
+            return Err("serve takes at most one server, one address and one variable".to_owned());
+        }
+    }
+    let shape = server.map_or(Shape::Bridge, |server| Shape::Server(server.to_owned()));
+    if let Some(address) = address {
+        return over_http(host, profile, shape, address, variable).await;
+    }
+    if variable.is_some() {
+        return Err("`--token-env` goes with `--http`".to_owned());
+    }
+    let stop = CancellationToken::new();
+    let orphaned = stop.clone();
+    tokio::spawn(async move {
+        parent.death().await;
+        orphaned.cancel();
+    });
+    stdio(host, profile, shape, stop).await.map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "serve-http")]
+async fn over_http(
+    host: Host,
+    profile: Profile,
+    shape: Shape,
+    address: &str,
+    variable: Option<&str>,
+) -> Result<(), String> {
+    let address =
+        address.parse().map_err(|_| "an address is one like 127.0.0.1:8080 or [::1]:8080".to_owned())?;
+    let mut options = super::http::Options::default();
+    if let Some(variable) = variable {
+        let token = std::env::var(variable).map_err(|_| format!("`{variable}` is not set"))?;
+        options = options.token("token", token);
+    }
+    let bound = super::http::bind(host, profile, shape, options, address).await;
+    let listener = bound.map_err(|error| error.to_string())?;
+    let _ = writeln!(io::stderr().lock(), "listening on {}", listener.url());
+    // A signal ends the process.
+    listener.serve(CancellationToken::new()).await;
+    Ok(())
+}
+
+#[cfg(not(feature = "serve-http"))]
+async fn over_http(_: Host, _: Profile, _: Shape, _: &str, _: Option<&str>) -> Result<(), String> {
+    Err("this binary serves standard input and output alone: build it with the feature `serve-http`"
+        .to_owned())
 }
 
 fn list(catalogue: &Catalogue) -> String {

@@ -5,12 +5,16 @@
 #![expect(deprecated, reason = "logging is deprecated from 2026-07-28 on, and older clients still show it")]
 
 pub mod binary;
+#[cfg(feature = "serve-http")]
+pub mod http;
 mod link;
 mod offer;
 mod parent;
 mod stdio;
 
 use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -27,6 +31,7 @@ use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
 use serde_json::Value;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
@@ -42,6 +47,9 @@ use crate::tool::{JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
+
+/// How long telling one client of a changed list may take.
+const TELLING: Duration = Duration::from_secs(5);
 
 /// What a client sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +74,22 @@ pub enum ServeError {
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
     Handshake(String),
+    /// An option of serving cannot be used.
+    #[error("{0}")]
+    Options(String),
+    /// Others than this machine could reach the address, and would not be asked who they are.
+    #[error(
+        "`{0}` can be reached from other machines: demand a token (`--token-env`), or listen on 127.0.0.1"
+    )]
+    TokenRequired(SocketAddr),
+    /// The address cannot be listened at.
+    #[error("cannot listen on {address}: {error}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The serving task failed.
     #[error("serving broke off: {0}")]
     Broken(String),
@@ -126,12 +150,21 @@ impl Service {
         changes.mark_changed();
         while changes.changed().await.is_ok() {
             changes.borrow_and_update();
+            self.renew().await;
+        }
+    }
+
+    /// Offers what there is now, and tells the listeners where that is something else.
+    async fn renew(&self) {
+        let changed = {
             let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
-            let changed = fresh.tools != self.offer().tools;
-            *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
-            if changed {
-                self.tell().await;
-            }
+            let mut offer = self.offer.write().unwrap_or_else(PoisonError::into_inner);
+            let changed = fresh.tools != offer.tools;
+            *offer = Arc::new(fresh);
+            changed
+        };
+        if changed {
+            self.tell().await;
         }
     }
 
@@ -140,9 +173,9 @@ impl Service {
             let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
-        // One that has gone is no reason not to tell the others, and neither is one that does not read.
-        let peers = peers.iter().map(|peer| async { drop(peer.notify_tool_list_changed().await) });
-        let sinks = sinks.iter().map(|sink| async { drop(sink.notify_tool_list_changed().await) });
+        // One that has gone is no reason not to tell the others, and one that does not read holds up nobody for long.
+        let peers = peers.iter().map(|peer| timeout(TELLING, peer.notify_tool_list_changed()));
+        let sinks = sinks.iter().map(|sink| timeout(TELLING, sink.notify_tool_list_changed()));
         join(join_all(peers), join_all(sinks)).await;
     }
 
@@ -174,7 +207,13 @@ impl Server {
 
     /// The session that a request belongs to.
     fn session(&self, context: &RequestContext<RoleServer>) -> Arc<HostSession> {
-        let session = self.connection.session.get_or_init(|| Arc::new(self.service.viewer.another()));
+        let session = self.connection.session.get_or_init(|| {
+            #[cfg(feature = "serve-http")]
+            if let Some(session) = http::modern_session(context) {
+                return session;
+            }
+            Arc::new(self.service.viewer.another())
+        });
         // Who the client says it is, for the audit.
         if let Some(client) = context.client_info() {
             session.session().introduce(&client.name);
