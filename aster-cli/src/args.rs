@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -54,8 +55,8 @@ pub(crate) enum Mcp {
     Describe(Describe),
     /// Call a tool.
     Call(Call),
-    /// Serve all tools over standard input and output, behind the bridge or each by itself; with a name, one native
-    /// server alone.
+    /// Serve all tools, behind the bridge or each by itself, over standard input and output or HTTP; with a name, one
+    /// native server alone.
     Serve(Serve),
     /// Consent to the servers that the project's file declares.
     Trust(Trust),
@@ -109,6 +110,18 @@ pub(crate) struct Serve {
     /// What a client sees of all the servers.
     #[arg(long, value_enum, default_value_t = Mode::Bridge, conflicts_with = "name")]
     pub(crate) mode: Mode,
+    /// Serve over HTTP at this address, such as `127.0.0.1:8080`, instead; port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Demand the bearer token that this environment variable has. Off loopback there must be one.
+    #[arg(long, value_name = "VARIABLE", requires = "http")]
+    pub(crate) token_env: Option<String>,
+    /// A name that the server may be reached under, in place of loopback's and the address; can be repeated.
+    #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
+    pub(crate) hosts: Vec<String>,
+    /// A site whose pages may ask, such as `https://app.example`, in place of loopback's; can be repeated.
+    #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
+    pub(crate) origins: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

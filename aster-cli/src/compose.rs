@@ -105,7 +105,7 @@ pub(crate) async fn with_host(
     let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let host = host(&config, which, approver, output).await?;
+    let host = host(&config, which, approver, None, output).await?;
     let session = host
         .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -128,14 +128,15 @@ pub(crate) fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
-/// servers go on starting.
+/// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
+/// token. Its servers go on starting.
 pub(crate) async fn serving(
     config: &Config,
     which: Start<'_>,
+    token: Option<&str>,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
-    let host = host(config, which, None, output).await?;
+    let host = host(config, which, None, token, output).await?;
     Ok((host, profile("client", config)))
 }
 
@@ -151,6 +152,7 @@ async fn host(
     config: &Config,
     which: Start<'_>,
     approver: Option<Arc<dyn Approver>>,
+    token: Option<&str>,
     output: Output,
 ) -> Result<Host, Failure> {
     for problem in &config.warnings {
@@ -180,7 +182,8 @@ async fn host(
         })
         .egress(egress)
         .audit(audit)
-        .secrets(config.secret_values().iter().cloned());
+        .secrets(config.secret_values().iter().cloned())
+        .secrets(token.map(str::to_owned));
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }

@@ -380,7 +380,8 @@ fn serve_ends_with_its_parent_and_leaves_no_server_behind() {
     let script = format!("echo $$ > {}; echo started >> {}; cat > /dev/null", pid.display(), log.display());
     sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
     // The test holds the other end of the pipe, so that the shell's death does not end the input.
-    let mut shell = sandbox.shell(r#"exec 3<&0; "$0" mcp serve <&3 & wait"#);
+    let mut shell = sandbox.prepare(Command::new("sh"));
+    shell.args(["-c", r#"exec 3<&0; "$0" mcp serve <&3 & wait"#, env!("CARGO_BIN_EXE_aster")]);
     let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let input = shell.stdin.take();
     let mut output = shell.stdout.take().unwrap();

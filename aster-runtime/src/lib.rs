@@ -32,6 +32,7 @@
 //! |---|---|
 //! | `inventory` (default) | collects the tools that are linked into the binary: [`NativeCatalogue::registered`] |
 //! | `serve` | MCP in, over standard input and output: the module `serve`, and `serve_main!` |
+//! | `serve-http` | MCP in over HTTP too, mountable or with a listener of its own: the module `serve::http` |
 //! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
 //! | `http` | the guarded HTTP client of native servers: the module `net` |
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |

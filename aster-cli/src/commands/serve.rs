@@ -1,12 +1,17 @@
-//! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output.
+//! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output, or for many
+//! over HTTP.
 
-use aster_runtime::serve::{self, Parent, ServeError, Shape};
+use aster_runtime::serve::{self, Parent, ServeError, Shape, http};
+use serde_json::json;
 
 use crate::args::{Global, Mode, Serve};
 use crate::compose::{self, Start};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::render::Output;
+
+/// Who comes with the token of `--token-env`.
+const TOKEN_HOLDER: &str = "token";
 
 pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> Result<Exit, Failure> {
     let parent = Parent::current();
@@ -16,21 +21,65 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         None if arguments.mode == Mode::Direct => (Shape::Direct, Start::All),
         None => (Shape::Bridge, Start::All),
     };
+    let token = arguments.token_env.as_deref().map(token).transpose()?;
     let config = compose::load(global)?;
     let interrupt = Interrupt::listen();
-    let orphaned = interrupt.stop.clone();
-    tokio::spawn(async move {
-        parent.death().await;
-        orphaned.cancel();
-    });
-    let (host, profile) = compose::serving(&config, start, output).await?;
+    // A client's process ends with the client; what listens for many outlives who started it.
+    if arguments.http.is_none() {
+        let orphaned = interrupt.stop.clone();
+        tokio::spawn(async move {
+            parent.death().await;
+            orphaned.cancel();
+        });
+    }
+    let (host, profile) = compose::serving(&config, start, token.as_deref(), output).await?;
+    let served = async {
+        let Some(address) = arguments.http else {
+            return serve::stdio(host, profile, shape, interrupt.stop).await;
+        };
+        let listener = http::bind(host, profile, shape, options(arguments, token), address).await?;
+        announce(&listener, output);
+        listener.serve(interrupt.stop).await;
+        Ok(())
+    };
     let served = tokio::select! {
-        served = serve::stdio(host, profile, shape, interrupt.stop) => served,
+        served = served => served,
         () = interrupt.now.cancelled() => return Err(compose::interrupted()),
     };
     served.map(|()| Exit::Success).map_err(|error| match error {
-        ServeError::UnknownServer(_) => Failure::new(Exit::Usage, error.to_string()),
+        ServeError::UnknownServer(_) | ServeError::Options(_) | ServeError::TokenRequired(_) => {
+            Failure::new(Exit::Usage, error.to_string())
+        }
         ServeError::Filter(_) => Failure::new(Exit::Configuration, error.to_string()),
         _ => Failure::new(Exit::Failed, error.to_string()),
     })
+}
+
+fn options(arguments: &Serve, token: Option<String>) -> http::Options {
+    let mut options = http::Options::default()
+        .allowed_hosts(arguments.hosts.iter().cloned())
+        .allowed_origins(arguments.origins.iter().cloned());
+    if let Some(token) = token {
+        options = options.token(TOKEN_HOLDER, token);
+    }
+    options
+}
+
+fn token(variable: &str) -> Result<String, Failure> {
+    match std::env::var(variable) {
+        Ok(token) if !token.is_empty() => Ok(token),
+        _ => {
+            let message = format!("`--token-env {variable}`: there is no token in that environment variable");
+            Err(Failure::new(Exit::Usage, message))
+        }
+    }
+}
+
+/// Says where the server is, also with `--quiet`: with port 0 nobody knows otherwise.
+fn announce(listener: &http::Listener, output: Output) {
+    let url = listener.url();
+    if output.is_json() {
+        return output.tell(json!({"listening": url}));
+    }
+    output.tell(format_args!("listening on {url}"));
 }

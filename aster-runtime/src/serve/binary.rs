@@ -21,9 +21,10 @@ use crate::text;
 /// Makes `main` of a binary that offers a catalogue: `list`, `search`, `describe`, `call`, `serve` and `check`.
 ///
 /// `serve` speaks MCP on standard input and output and offers `aster_mcp`, or with `--mode direct` every tool as
-/// `server__tool`; `serve NAME` offers one server's tools under their own names. A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked,
-/// 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was
-/// denied, 5 it could not be finished.
+/// `server__tool`; `serve NAME` offers one server's tools under their own names. With the feature `serve-http`,
+/// `--http ADDRESS` serves over HTTP instead. A Restricted call asks on the terminal; where there is none it is denied.
+/// Exit codes: 0 it worked, 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a
+/// problem, 4 the call was denied, 5 it could not be finished.
 ///
 /// ```no_run
 /// use aster_runtime::{NativeCatalogue, catalogue, mcp_tool};
@@ -55,6 +56,8 @@ const USAGE: &str = "\
   serve                    speaks MCP on standard input and output, and offers `aster_mcp`
   serve --mode direct      the same, and offers every tool, named `server__tool`
   serve SERVER             the same, and offers the tools of one server under their own names
+    --http ADDRESS         or over HTTP, at this address
+    --token-env VARIABLE   to whoever has the token in this variable
   check                    checks the catalogue and starts its servers
 ";
 
@@ -90,21 +93,9 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
     };
     let profile = Profile::new(program);
     if let ["serve", rest @ ..] = words.as_slice() {
-        let shape = match rest {
-            [] | ["--mode", "bridge"] | ["--mode=bridge"] => Shape::Bridge,
-            ["--mode", "direct"] | ["--mode=direct"] => Shape::Direct,
-            [server] if !server.starts_with('-') => Shape::Server((*server).to_owned()),
-            _ => return fail(2, "serve takes one server, or `--mode bridge` or `--mode direct`"),
-        };
-        let stop = CancellationToken::new();
-        let orphaned = stop.clone();
-        tokio::spawn(async move {
-            parent.death().await;
-            orphaned.cancel();
-        });
-        return match stdio(host, profile, shape, stop).await {
+        return match serve(host, profile, rest, parent).await {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(2, &error.to_string()),
+            Err(message) => fail(2, &message),
         };
     }
     let session = match host.session(profile) {
@@ -123,6 +114,74 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
         [] => fail(2, &format!("say what to do:\n{USAGE}")),
         other => fail(2, &format!("`{}` is no command:\n{USAGE}", text::one_line(&other.join(" "), 100))),
     }
+}
+
+async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> Result<(), String> {
+    let (mut server, mut mode, mut address, mut variable) = (None, None, None, None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
+        let (place, value) = match name {
+            "--mode" => (&mut mode, value.or_else(|| words.next().copied())),
+            "--http" => (&mut address, value.or_else(|| words.next().copied())),
+            "--token-env" => (&mut variable, value.or_else(|| words.next().copied())),
+            _ if word.starts_with('-') => return Err(format!("`{name}` is no option of serve")),
+            _ => (&mut server, Some(*word)),
+        };
+        let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
+        if place.replace(value).is_some() {
+            return Err("serve takes one server, and each option once".to_owned());
+        }
+    }
+    let shape = match (server, mode) {
+        (None, None | Some("bridge")) => Shape::Bridge,
+        (None, Some("direct")) => Shape::Direct,
+        (Some(server), None) => Shape::Server(server.to_owned()),
+        (None, Some(_)) => return Err("the modes are `bridge` and `direct`".to_owned()),
+        (Some(_), Some(_)) => return Err("serve takes a server or a mode, not both".to_owned()),
+    };
+    if let Some(address) = address {
+        return over_http(host, profile, shape, address, variable).await;
+    }
+    if variable.is_some() {
+        return Err("`--token-env` goes with `--http`".to_owned());
+    }
+    let stop = CancellationToken::new();
+    let orphaned = stop.clone();
+    tokio::spawn(async move {
+        parent.death().await;
+        orphaned.cancel();
+    });
+    stdio(host, profile, shape, stop).await.map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "serve-http")]
+async fn over_http(
+    host: Host,
+    profile: Profile,
+    shape: Shape,
+    address: &str,
+    variable: Option<&str>,
+) -> Result<(), String> {
+    let address =
+        address.parse().map_err(|_| "an address is one like 127.0.0.1:8080 or [::1]:8080".to_owned())?;
+    let mut options = super::http::Options::default();
+    if let Some(variable) = variable {
+        let token = std::env::var(variable).map_err(|_| format!("`{variable}` is not set"))?;
+        options = options.token("token", token);
+    }
+    let bound = super::http::bind(host, profile, shape, options, address).await;
+    let listener = bound.map_err(|error| error.to_string())?;
+    let _ = writeln!(io::stderr().lock(), "listening on {}", listener.url());
+    // A signal ends the process.
+    listener.serve(CancellationToken::new()).await;
+    Ok(())
+}
+
+#[cfg(not(feature = "serve-http"))]
+async fn over_http(_: Host, _: Profile, _: Shape, _: &str, _: Option<&str>) -> Result<(), String> {
+    Err("this binary serves standard input and output alone: build it with the feature `serve-http`"
+        .to_owned())
 }
 
 fn list(catalogue: &Catalogue) -> String {

@@ -5,6 +5,8 @@
 #![expect(deprecated, reason = "logging is deprecated from 2026-07-28 on, and older clients still show it")]
 
 pub mod binary;
+#[cfg(feature = "serve-http")]
+pub mod http;
 mod link;
 mod names;
 mod offer;
@@ -15,6 +17,8 @@ mod resources;
 mod stdio;
 
 use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -34,6 +38,7 @@ use rmcp::service::{
 };
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
@@ -50,6 +55,9 @@ use crate::tool::{JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
+
+/// How long telling one client of a changed list may take.
+const TELLING: Duration = Duration::from_secs(5);
 
 /// What a client sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +87,22 @@ pub enum ServeError {
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
     Handshake(String),
+    /// An option of serving cannot be used.
+    #[error("{0}")]
+    Options(String),
+    /// Others than this machine could reach the address, and would not be asked who they are.
+    #[error(
+        "`{0}` can be reached from other machines: demand a token (`--token-env`), or listen on 127.0.0.1"
+    )]
+    TokenRequired(SocketAddr),
+    /// The address cannot be listened at.
+    #[error("cannot listen on {address}: {error}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The serving task failed.
     #[error("serving broke off: {0}")]
     Broken(String),
@@ -155,7 +179,7 @@ impl Service {
         let decided = |offer: &Arc<Offer>| !offer.awaits(name) || offer.target(name).is_some();
         if !decided(&self.offer()) {
             let mut offers = self.offer.subscribe();
-            let waiting = tokio::time::timeout(START_PATIENCE, offers.wait_for(decided));
+            let waiting = timeout(START_PATIENCE, offers.wait_for(decided));
             let _ = cancelled.run_until_cancelled(waiting).await;
         }
         self.offer().target(name)
@@ -167,11 +191,19 @@ impl Service {
         changes.mark_changed();
         while changes.changed().await.is_ok() {
             changes.borrow_and_update();
-            let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
-            let known = self.offer.send_replace(Arc::new(fresh));
-            if !known.has_same_tools(&self.offer()) {
-                self.tell().await;
-            }
+            self.renew().await;
+        }
+    }
+
+    /// Offers what there is now, and tells the listeners where that is something else.
+    async fn renew(&self) {
+        let changed = {
+            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+            let known = self.offer.send_replace(Arc::clone(&fresh));
+            !known.has_same_tools(&fresh)
+        };
+        if changed {
+            self.tell().await;
         }
     }
 
@@ -180,9 +212,9 @@ impl Service {
             let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
-        // One that has gone is no reason not to tell the others, and neither is one that does not read.
-        let peers = peers.iter().map(|peer| async { drop(peer.notify_tool_list_changed().await) });
-        let sinks = sinks.iter().map(|sink| async { drop(sink.notify_tool_list_changed().await) });
+        // One that has gone is no reason not to tell the others, and one that does not read holds up nobody for long.
+        let peers = peers.iter().map(|peer| timeout(TELLING, peer.notify_tool_list_changed()));
+        let sinks = sinks.iter().map(|sink| timeout(TELLING, sink.notify_tool_list_changed()));
         join(join_all(peers), join_all(sinks)).await;
     }
 
@@ -219,7 +251,13 @@ impl Server {
 
     /// The session that a request belongs to.
     fn session(&self, context: &RequestContext<RoleServer>) -> Arc<HostSession> {
-        let session = self.connection.session.get_or_init(|| Arc::new(self.service.viewer.another()));
+        let session = self.connection.session.get_or_init(|| {
+            #[cfg(feature = "serve-http")]
+            if let Some(session) = http::modern_session(context) {
+                return session;
+            }
+            Arc::new(self.service.viewer.another())
+        });
         // Who the client says it is, for the audit.
         if let Some(client) = context.client_info() {
             session.session().introduce(&client.name);

@@ -9,7 +9,6 @@
 //! another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
 
 #[cfg(feature = "serve-http")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the HTTP edge uses it"))]
 pub(super) mod body;
 
 use rmcp::model::{CallToolResult, JsonRpcMessage, ListToolsResult, MetaObject, ServerResult};
