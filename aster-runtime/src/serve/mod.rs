@@ -7,6 +7,7 @@
 pub mod binary;
 mod link;
 mod offer;
+mod rounds;
 mod stdio;
 
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InputResponses, ListToolsResult,
     LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscriptionFilter, Tool,
 };
@@ -28,15 +29,16 @@ use rmcp::service::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use self::link::Link;
+use self::link::Front;
 use self::offer::{Offer, Target};
+use self::rounds::{Asking, Rounds, Turn, missing_capability};
 pub use self::stdio::stdio;
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession};
 use crate::scope::FilterError;
 use crate::session::Profile;
 use crate::text;
-use crate::tool::{JsonObject, ToolResult};
+use crate::tool::{ClientInfo, JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
@@ -64,6 +66,9 @@ pub enum ServeError {
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
     Handshake(String),
+    /// The system gives no random numbers.
+    #[error("there are no random numbers to seal the state of questions with: {0}")]
+    Random(String),
     /// The serving task failed.
     #[error("serving broke off: {0}")]
     Broken(String),
@@ -78,6 +83,7 @@ struct Service {
     offer: RwLock<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
+    rounds: Arc<Rounds>,
     /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
@@ -103,6 +109,7 @@ impl Service {
             return Err(ServeError::UnknownServer(name.clone()));
         }
         let offer = RwLock::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
             shape,
@@ -110,6 +117,7 @@ impl Service {
             offer,
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
+            rounds,
             ended,
         }))
     }
@@ -161,12 +169,17 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// Whom its parked calls belong to.
+    caller: Vec<u8>,
+    /// Whether the user started the client, or it has proved who it is.
+    vouched: bool,
 }
 
 impl Server {
-    fn new(service: Arc<Service>) -> Self {
-        let connection =
-            Connection { session: OnceLock::new(), log_level: AtomicU8::new(LoggingLevel::Info as u8) };
+    /// A connection. What is parked for `caller` is resumed for the same caller only; no bytes are everybody.
+    fn new(service: Arc<Service>, caller: Vec<u8>, vouched: bool) -> Self {
+        let log_level = AtomicU8::new(LoggingLevel::Info as u8);
+        let connection = Connection { session: OnceLock::new(), log_level, caller, vouched };
         Self { service, connection: Arc::new(connection) }
     }
 
@@ -214,11 +227,28 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
-        let (link, messages) = Link::new(self.level(&context));
-        let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
-        let call = self.call(&session, &request.name, arguments, options);
-        let result = messages.forward_during(&context, call).await?;
-        Ok(typed_result(result).into())
+        let asking = self.asking(
+            &context,
+            "tools/call",
+            &request.name,
+            Value::Object(arguments.clone()),
+            request.input_responses,
+            request.request_state,
+        );
+        let (service, name) = (Arc::clone(&self.service), request.name.clone());
+        let legacy = asking.legacy;
+        let start = |options| async move { call(&service, &session, &name, arguments, options).await };
+        match self.service.rounds.answer(&context, asking, start).await? {
+            Turn::InputRequired(questions) => Ok(questions.into()),
+            Turn::Done { output, unsupported } => {
+                let result = output?;
+                // The modern era has an error for it; in the legacy one it is the tool's.
+                if result.is_error() && !unsupported.is_empty() && !legacy {
+                    return Err(missing_capability(&unsupported));
+                }
+                Ok(typed_result(result).into())
+            }
+        }
     }
 
     async fn set_level(
@@ -264,35 +294,71 @@ impl Drop for Gone<'_> {
     }
 }
 
-impl Server {
-    async fn call(
-        &self,
-        session: &HostSession,
-        name: &str,
-        arguments: JsonObject,
-        options: CallOptions,
-    ) -> Result<ToolResult, ErrorData> {
-        // An unknown tool is a protocol error, by the specification; it is recorded all the same.
-        let unknown = || {
-            let message = format!("no tool `{}` is known", text::one_line(name, 128));
-            ErrorData::invalid_params(message, None)
-        };
-        match self.service.offer().target(name).ok_or_else(unknown)? {
-            Target::Bridge => Ok(session.call_with(&Value::Object(arguments), options).await),
-            Target::Tool(id) => {
-                let completed = session.execute(&id, arguments, options).await;
-                if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
-            }
+async fn call(
+    service: &Service,
+    session: &HostSession,
+    name: &str,
+    arguments: JsonObject,
+    options: CallOptions,
+) -> Result<ToolResult, ErrorData> {
+    // An unknown tool is a protocol error, by the specification; it is recorded all the same.
+    let unknown = || {
+        let message = format!("no tool `{}` is known", text::one_line(name, 128));
+        ErrorData::invalid_params(message, None)
+    };
+    match service.offer().target(name).ok_or_else(unknown)? {
+        Target::Bridge => Ok(session.call_with(&Value::Object(arguments), options).await),
+        Target::Tool(id) => {
+            let completed = session.execute(&id, arguments, options).await;
+            if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
         }
+    }
+}
+
+impl Server {
+    /// A request that may have to ask its client.
+    fn asking<'a>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        method: &'static str,
+        name: &'a str,
+        arguments: Value,
+        responses: Option<InputResponses>,
+        state: Option<String>,
+    ) -> Asking<'a> {
+        let front = Front { level: self.level(context), client: self.client(context) };
+        let (caller, legacy) = (self.connection.caller.clone(), is_legacy(context));
+        Asking { method, name, arguments, responses, state, caller, front, legacy }
+    }
+
+    /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
+    fn client(&self, context: &RequestContext<RoleServer>) -> ClientInfo {
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        let mut client = ClientInfo::default();
+        client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
+        client.vouched = self.connection.vouched;
+        if let Some(elicitation) = &capabilities.elicitation {
+            client.urls = elicitation.url.is_some();
+            // An empty object is forms alone: urls came later.
+            client.forms = elicitation.form.is_some() || !client.urls;
+        }
+        client.sampling = capabilities.sampling.is_some();
+        client.sampling_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
+        client.roots = capabilities.roots.is_some();
+        client
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
     /// request, gets messages at all.
     fn level(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
-        let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
+        let legacy = is_legacy(context);
         let asked = context.meta.log_level().map(|level| level as u8);
         asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
+}
+
+fn is_legacy(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.has_initialize())
 }
 
 /// A result in the protocol's types. A block that they do not know becomes text, and never costs the others.

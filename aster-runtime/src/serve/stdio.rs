@@ -48,7 +48,9 @@ async fn serve(
     }
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
     let (input, output) = stdio_pipes();
-    match Server::new(service).serve_with_ct((Input { input, ended }, output), stop).await {
+    // The user started the client, which started this; and there is only this one.
+    let server = Server::new(Arc::clone(&service), Vec::new(), true);
+    let served = match server.serve_with_ct((Input { input, ended }, output), stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
@@ -58,7 +60,9 @@ async fn serve(
             | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(ServeError::Handshake(error.to_string())),
-    }
+    };
+    service.rounds.close().await;
+    served
 }
 
 /// Standard input that says when it has ended: subscriptions end with it, and would otherwise hold the process while

@@ -1,7 +1,9 @@
 //! A native tool's side of a call: what goes into the function, what comes out, what it may ask of its caller.
 
 mod argument;
+mod ask;
 mod context;
+mod limit;
 mod result;
 
 use std::any::Any;
@@ -14,7 +16,11 @@ use serde_json::{Map, Value};
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
 pub(crate) use argument::{Ranged, ToolDefault, UrlText, kind};
-pub use context::{ClientLink, LogLevel, ToolContext};
+pub use ask::{
+    AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled, Sampling,
+};
+pub use context::{ASK_TIMEOUT, ClientLink, LogLevel, ToolContext};
+pub(crate) use limit::TimeLimit;
 pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolOutput, ToolResult,
 };
