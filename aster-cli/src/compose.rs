@@ -12,7 +12,7 @@ use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
-use aster_runtime::gate::approval::{Approver, Terminal};
+use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
@@ -128,14 +128,15 @@ pub(crate) fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on. Its
-/// servers go on starting.
+/// Puts the host together for a client that speaks on standard input, which is therefore no terminal to ask on: who is asked
+/// is the client's user, where the client is trusted to ask them. Its servers go on starting.
 pub(crate) async fn serving(
     config: &Config,
     which: Start<'_>,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
-    let host = host(config, which, None, output).await?;
+    let approver = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
+    let host = host(config, which, Some(approver), output).await?;
     Ok((host, profile("client", config)))
 }
 

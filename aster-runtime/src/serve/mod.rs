@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use self::link::Front;
 use self::offer::{Offer, Target};
 use self::rounds::{Asking, Rounds, Turn, missing_capability};
-pub use self::stdio::stdio;
+pub use self::stdio::{stdio, streams};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession};
 use crate::scope::FilterError;

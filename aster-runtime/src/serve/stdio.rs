@@ -1,4 +1,4 @@
-//! Serving over standard input and output, for one client: the process that started this one.
+//! Serving over a pair of streams for one client: on standard input and output, the process that started this one.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,17 +29,41 @@ pub async fn stdio(
     shape: Shape,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let served = serve(host.clone(), profile, shape, stop).await;
+    streams(host, profile, shape, stdio_pipes(), stop).await
+}
+
+/// The same on any pair of streams, input and output, whose other end is a client that the user started.
+///
+/// # Errors
+///
+/// As [`stdio`].
+pub async fn streams<I, O>(
+    host: Host,
+    profile: Profile,
+    shape: Shape,
+    streams: (I, O),
+    stop: CancellationToken,
+) -> Result<(), ServeError>
+where
+    I: AsyncRead + Unpin + Send + 'static,
+    O: AsyncWrite + Unpin + Send + 'static,
+{
+    let served = serve(host.clone(), profile, shape, streams, stop).await;
     host.close().await;
     served
 }
 
-async fn serve(
+async fn serve<I, O>(
     host: Host,
     profile: Profile,
     shape: Shape,
+    (input, output): (I, O),
     stop: CancellationToken,
-) -> Result<(), ServeError> {
+) -> Result<(), ServeError>
+where
+    I: AsyncRead + Unpin + Send + 'static,
+    O: AsyncWrite + Unpin + Send + 'static,
+{
     let ended = CancellationToken::new();
     let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
@@ -47,7 +71,6 @@ async fn serve(
         () = stop.cancelled() => return Ok(()),
     }
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
-    let (input, output) = stdio_pipes();
     // The user started the client, which started this; and there is only this one.
     let server = Server::new(Arc::clone(&service), Vec::new(), true);
     let served = match server.serve_with_ct((Input { input, ended }, output), stop).await {

@@ -191,8 +191,8 @@ impl ToolContext {
     /// Asks the client's user for a value of this type, which must be flat; see [`Elicitation::of`].
     ///
     /// ```
-    /// use aster_runtime::tool::Elicited;
-    /// use aster_runtime::{ToolContext, ToolError, mcp_tool};
+    /// use aster_runtime::tool::{AskError, Elicited};
+    /// use aster_runtime::{ToolContext, mcp_tool};
     /// use schemars::JsonSchema;
     /// use serde::Deserialize;
     ///
@@ -207,9 +207,8 @@ impl ToolContext {
     ///
     /// /// Books a table.
     /// #[mcp_tool(tier = Elevated)]
-    /// async fn book(ctx: &ToolContext) -> Result<String, ToolError> {
-    ///     let asked = ctx.elicit_as::<Table>("What table would you like?").await;
-    ///     match asked.map_err(ToolError::new)? {
+    /// async fn book(ctx: &ToolContext) -> Result<String, AskError> {
+    ///     match ctx.elicit_as::<Table>("What table would you like?").await? {
     ///         Elicited::Accepted(table) => Ok(format!("a table for {}", table.guests)),
     ///         Elicited::Declined | Elicited::Cancelled => Ok("no table".to_owned()),
     ///     }
