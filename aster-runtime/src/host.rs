@@ -778,7 +778,7 @@ impl HostSession {
                 tool: Arc::clone(tool),
                 arguments,
             };
-            let admitted = gate::admit(&shared.gate, &self.scope, proposed).await?;
+            let admitted = gate::admit(&shared.gate, &self.scope, proposed, options.client.as_ref()).await?;
             self.check_unchanged(&admitted)?;
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)

@@ -148,6 +148,16 @@ pub(crate) fn output<T: JsonSchema>() -> Value {
     root
 }
 
+/// What is asked of a person who is to fill in a value of this type: not yet flat.
+pub(crate) fn form<T: JsonSchema>() -> Value {
+    let mut generator = settings().for_deserialize().into_generator();
+    let mut root = into_object(generator.subschema_for::<T>());
+    hoist(&mut root, generator.take_definitions(true));
+    let mut root = Value::Object(root);
+    normalise(&mut root);
+    root
+}
+
 fn output_root<T: JsonSchema>() -> (JsonObject, JsonObject) {
     let mut generator = settings().for_serialize().into_generator();
     let schema = into_object(generator.subschema_for::<T>());

@@ -14,6 +14,7 @@ mod parent;
 mod prompts;
 mod raw;
 mod resources;
+mod rounds;
 mod stdio;
 
 use std::collections::HashMap;
@@ -41,17 +42,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::link::Link;
+use self::link::Front;
 use self::offer::{Offer, Offered, Target};
 pub use self::parent::Parent;
 use self::resources::Followed;
+use self::rounds::{Asking, Rounds, Turn};
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
 use crate::scope::{FilterError, View};
 use crate::session::Profile;
 use crate::text;
-use crate::tool::{JsonObject, ToolResult};
+use crate::tool::{ClientInfo, JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
@@ -87,6 +89,9 @@ pub enum ServeError {
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
     Handshake(String),
+    /// The system gives no random numbers.
+    #[error("there are no random numbers to seal the state of questions with: {0}")]
+    Random(String),
     /// An option of serving cannot be used.
     #[error("{0}")]
     Options(String),
@@ -121,6 +126,7 @@ struct Service {
     has_resources: bool,
     /// Whether there is a prompt.
     has_prompts: bool,
+    rounds: Arc<Rounds>,
     /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
@@ -156,6 +162,7 @@ impl Service {
         let view = viewer.view();
         let has_resources = view.resources().iter().any(|resource| shape.offers(resource.id()));
         let has_prompts = view.prompts().iter().any(|prompt| shape.offers(prompt.id()));
+        let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
             has_resources,
@@ -165,6 +172,7 @@ impl Service {
             offer,
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
+            rounds,
             ended,
         }))
     }
@@ -237,14 +245,17 @@ struct Connection {
     log_level: AtomicU8,
     /// The resources that a client of the legacy era subscribed to.
     followed: Mutex<Option<Followed>>,
+    /// Whether the user started the client, which started this process.
+    local: bool,
 }
 
 impl Server {
-    fn new(service: Arc<Service>) -> Self {
+    fn new(service: Arc<Service>, local: bool) -> Self {
         let connection = Connection {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
             followed: Mutex::default(),
+            local,
         };
         Self { service, connection: Arc::new(connection) }
     }
@@ -325,12 +336,21 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
-        let (link, messages) = Link::new(self.level(&context));
-        let options =
-            CallOptions { client: Some(link), cancellation: context.ct.clone(), ..CallOptions::default() };
-        let call = self.call(&session, &request.name, arguments, options);
-        let result = messages.forward_during(&context, call).await?;
-        Ok(raw::result(result).into())
+        let (service, name) = (Arc::clone(&self.service), request.name.clone());
+        let asking = Asking {
+            method: "tools/call",
+            name: &request.name,
+            arguments: Value::Object(arguments.clone()),
+            responses: request.input_responses,
+            state: request.request_state,
+            ..self.asking(&context)
+        };
+        let start = |options| async move { call(&service, &session, &name, arguments, options).await };
+        let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
+        match self.service.rounds.answer(&context, asking, start, failed).await? {
+            Turn::InputRequired(questions) => Ok(questions.into()),
+            Turn::Done(result) => Ok(raw::result(result?).into()),
+        }
     }
 
     async fn list_resources(
@@ -356,7 +376,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(self.read(&request.uri, context).await?.into())
+        self.read(request, context).await
     }
 
     async fn subscribe(
@@ -389,7 +409,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        Ok(self.get(&request.name, request.arguments.unwrap_or_default(), context).await?.into())
+        self.get(request, context).await
     }
 
     async fn complete(
@@ -448,38 +468,79 @@ impl Drop for Gone<'_> {
     }
 }
 
-impl Server {
-    async fn call(
-        &self,
-        session: &HostSession,
-        name: &str,
-        arguments: JsonObject,
-        options: CallOptions,
-    ) -> Result<ToolResult, ErrorData> {
-        // An unknown tool is a protocol error, by the specification; it is recorded all the same.
-        let unknown = || {
-            let message = format!("no tool `{}` is known", text::one_line(name, 128));
-            ErrorData::invalid_params(message, None)
-        };
-        match self.service.target(name, &options.cancellation).await {
-            None => {
-                session.refuse_unknown(name);
-                Err(unknown())
-            }
-            Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
-            Some(Target::Tool(id)) => {
-                let options = CallOptions { requested: Some(name.to_owned()), ..options };
-                let completed = session.execute(id.as_str(), arguments, options).await;
-                if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
-            }
+async fn call(
+    service: &Service,
+    session: &HostSession,
+    name: &str,
+    arguments: JsonObject,
+    options: CallOptions,
+) -> Result<ToolResult, ErrorData> {
+    // An unknown tool is a protocol error, by the specification; it is recorded all the same.
+    let unknown = || {
+        let message = format!("no tool `{}` is known", text::one_line(name, 128));
+        ErrorData::invalid_params(message, None)
+    };
+    match service.target(name, &options.cancellation).await {
+        None => {
+            session.refuse_unknown(name);
+            Err(unknown())
         }
+        Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
+        Some(Target::Tool(id)) => {
+            let options = CallOptions { requested: Some(name.to_owned()), ..options };
+            let completed = session.execute(id.as_str(), arguments, options).await;
+            if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
+        }
+    }
+}
+
+impl Server {
+    /// A request that may have to ask its client: whose it is.
+    fn asking(&self, context: &RequestContext<RoleServer>) -> Asking<'static> {
+        let principal = self.principal(context);
+        let client = self.client(context, self.connection.local || principal.is_some());
+        Asking {
+            caller: principal.unwrap_or_default().into_bytes(),
+            front: Front { level: self.level(context), client },
+            legacy: is_legacy(context),
+            ..Asking::default()
+        }
+    }
+
+    /// Who has proved who it is.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Option<String> {
+        #[cfg(feature = "serve-http")]
+        return http::principal(context);
+        #[cfg(not(feature = "serve-http"))]
+        None
+    }
+
+    /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
+    fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        let mut client = ClientInfo::default();
+        client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
+        client.vouched = vouched;
+        if let Some(elicitation) = &capabilities.elicitation {
+            client.urls = elicitation.url.is_some();
+            // An empty object is forms alone: urls came later.
+            client.forms = elicitation.form.is_some() || !client.urls;
+        }
+        client.sampling = capabilities.sampling.is_some();
+        client.sampling_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
+        client.roots = capabilities.roots.is_some();
+        client
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
     /// request, gets messages at all.
     fn level(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
-        let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
+        let legacy = is_legacy(context);
         let asked = context.meta.log_level().map(|level| level as u8);
         asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
+}
+
+fn is_legacy(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.has_initialize())
 }

@@ -2,18 +2,19 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, Prompt, Reference, ResultType,
+    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse,
+    GetPromptResult, Prompt, Reference, ResultType,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
-use super::link::Link;
 use super::resources::{result, typed};
+use super::rounds::{Asking, Turn};
 use super::{Server, Service, Shape};
-use crate::host::{self, CallOptions};
+use crate::call::Completed;
+use crate::host;
 use crate::id::ToolId;
 use crate::text;
-use crate::tool::JsonObject;
 
 impl Shape {
     /// What a prompt is called here: by its bare name where there is one server, else by `server__prompt`. Native names have
@@ -50,19 +51,30 @@ impl Service {
 impl Server {
     pub(super) async fn get(
         &self,
-        name: &str,
-        arguments: JsonObject,
+        request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResult, ErrorData> {
+    ) -> Result<GetPromptResponse, ErrorData> {
         let session = self.session(&context);
-        let id = self.service.shape.prompt_id(name);
-        let (link, messages) = Link::new(self.level(&context));
-        let options =
-            CallOptions { client: Some(link), cancellation: context.ct.clone(), ..CallOptions::default() };
-        let got = messages.forward_during(&context, session.get_prompt(&id, arguments, options)).await;
-        let mut result: GetPromptResult = result(got, || unknown("prompt", name))?;
-        result.result_type = Some(ResultType::COMPLETE);
-        Ok(result)
+        let arguments = request.arguments.unwrap_or_default();
+        let id = self.service.shape.prompt_id(&request.name);
+        let asking = Asking {
+            method: "prompts/get",
+            name: &request.name,
+            arguments: Value::Object(arguments.clone()),
+            responses: request.input_responses,
+            state: request.request_state,
+            ..self.asking(&context)
+        };
+        let start = |options| async move { session.get_prompt(&id, arguments, options).await };
+        let failed = |got: &Completed| got.result.is_error();
+        match self.service.rounds.answer(&context, asking, start, failed).await? {
+            Turn::InputRequired(questions) => Ok(questions.into()),
+            Turn::Done(got) => {
+                let mut result: GetPromptResult = result(got, || unknown("prompt", &request.name))?;
+                result.result_type = Some(ResultType::COMPLETE);
+                Ok(result.into())
+            }
+        }
     }
 
     pub(super) async fn suggest(

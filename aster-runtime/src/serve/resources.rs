@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, ReadResourceResult, ResourceUpdatedNotificationParam, ResultType};
+use rmcp::model::{
+    ErrorCode, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceUpdatedNotificationParam, ResultType,
+};
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionSink};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -13,11 +16,10 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::link::Link;
+use super::rounds::{Asking, Turn};
 use super::{Server, Service, Shape};
 use crate::call::{Check, Completed};
 use crate::catalogue::Resource;
-use crate::host::CallOptions;
 use crate::id::ToolId;
 use crate::text;
 use crate::tool::NOT_FOUND;
@@ -111,21 +113,32 @@ impl Followed {
 impl Server {
     pub(super) async fn read(
         &self,
-        uri: &str,
+        request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResult, ErrorData> {
+    ) -> Result<ReadResourceResponse, ErrorData> {
         let session = self.session(&context);
+        let uri = request.uri.clone();
         // What a shape leaves out is unknown like what scope hides; what nobody knows is recorded by the session.
-        if session.view().resource(uri).is_some() && !self.service.offers_resource(uri) {
-            return Err(unknown(uri));
+        if session.view().resource(&uri).is_some() && !self.service.offers_resource(&uri) {
+            return Err(unknown(&uri));
         }
-        let (link, messages) = Link::new(self.level(&context));
-        let options =
-            CallOptions { client: Some(link), cancellation: context.ct.clone(), ..CallOptions::default() };
-        let read = messages.forward_during(&context, session.read_resource(uri, options)).await;
-        let mut result: ReadResourceResult = result(read, || unknown(uri))?;
-        result.result_type = Some(ResultType::COMPLETE);
-        Ok(result)
+        let asking = Asking {
+            method: "resources/read",
+            name: &request.uri,
+            responses: request.input_responses,
+            state: request.request_state,
+            ..self.asking(&context)
+        };
+        let start = |options| async move { session.read_resource(&uri, options).await };
+        let failed = |read: &Completed| read.result.is_error();
+        match self.service.rounds.answer(&context, asking, start, failed).await? {
+            Turn::InputRequired(questions) => Ok(questions.into()),
+            Turn::Done(read) => {
+                let mut result: ReadResourceResult = result(read, || unknown(&request.uri))?;
+                result.result_type = Some(ResultType::COMPLETE);
+                Ok(result.into())
+            }
+        }
     }
 
     pub(super) fn follow_resource(

@@ -1,4 +1,4 @@
-//! Serving over standard input and output, for one client: the process that started this one.
+//! Serving over a pair of streams for one client: on standard input and output, the process that started this one.
 
 use std::io;
 use std::pin::Pin;
@@ -60,8 +60,10 @@ where
         () = stop.cancelled() => return Ok(()),
     }
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
+    // The user started the client, which started this; and there is only this one.
+    let server = Server::new(Arc::clone(&service), true);
     let transport = Restoring(AsyncRwTransport::new(Input { input, ended }, output));
-    match Server::new(service).serve_with_ct(transport, stop).await {
+    let served = match server.serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
@@ -71,7 +73,9 @@ where
             | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(ServeError::Handshake(error.to_string())),
-    }
+    };
+    service.rounds.close().await;
+    served
 }
 
 /// Standard input that says when it has ended: subscriptions end with it, and would otherwise hold the process while

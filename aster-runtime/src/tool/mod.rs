@@ -1,8 +1,10 @@
 //! A native tool's side of a call: what goes into the function, what comes out, what it may ask of its caller.
 
 mod argument;
+mod ask;
 mod availability;
 mod context;
+mod limit;
 mod prompt;
 mod resource;
 mod result;
@@ -17,9 +19,14 @@ use serde_json::{Map, Value};
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
 pub(crate) use argument::{HeaderValue, Ranged, ToolDefault, UrlText, kind};
+pub use ask::{
+    AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled,
+    Sampling,
+};
 pub use availability::Availability;
 pub(crate) use availability::Withheld;
-pub use context::{ClientLink, LogLevel, ResourceUpdates, ToolContext};
+pub use context::{ASK_TIMEOUT, ClientLink, LogLevel, ResourceUpdates, ToolContext};
+pub(crate) use limit::TimeLimit;
 pub use prompt::{IntoPrompt, PromptMessage, Suggestions};
 pub use resource::{IntoResource, NOT_FOUND, ResourceContents};
 pub use result::{

@@ -251,7 +251,7 @@ pub fn service(
     let sessions = Arc::new(Sessions::new(options.session_idle));
     let served = Arc::clone(&service);
     let protocol = StreamableHttpService::new(
-        move || Ok(Server::new(Arc::clone(&served))),
+        move || Ok(Server::new(Arc::clone(&served), false)),
         Arc::clone(&sessions),
         // `Guard` has looked at these, and more closely.
         StreamableHttpServerConfig::default()
@@ -473,6 +473,12 @@ impl Inner {
 struct Caller {
     principal: Option<Principal>,
     principals: Arc<Principals>,
+}
+
+/// Who has proved who it is, of a request that came over HTTP.
+pub(super) fn principal(context: &RequestContext<RoleServer>) -> Option<String> {
+    let caller = context.extensions.get::<http::request::Parts>()?.extensions.get::<Caller>()?;
+    Some(caller.principal.as_ref()?.0.clone())
 }
 
 /// The session of a request that came over HTTP and belongs to no session of the protocol.
