@@ -120,7 +120,9 @@ pub(super) async fn ask(
     };
     let ask = AssertUnwindSafe(async { approver.ask_through(&request, client).await }).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
-        Ok(Ok(Approval::Unasked { hint })) => Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) },
+        Ok(Ok(Approval::Unasked { hint })) => {
+            Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) }
+        }
         Ok(Ok(approval)) => approval,
         Ok(Err(_)) => Approval::Denied { reason: "nobody could be asked; nothing was called".to_owned() },
         Err(_) => Approval::Denied {

@@ -168,10 +168,9 @@ pub(super) async fn put(peer: Peer<RoleServer>, asked: Asked, over: Cancellation
             Ok(result) => request.read(&result),
             Err(error) => Err(AskError::Invalid(error.to_string())),
         },
-        Ok(Err(ServiceError::McpError(error))) => Err(AskError::Refused {
-            code: error.code.0.into(),
-            message: text::one_line(&error.message, 500),
-        }),
+        Ok(Err(ServiceError::McpError(error))) => {
+            Err(AskError::Refused { code: error.code.0.into(), message: text::one_line(&error.message, 500) })
+        }
         Ok(Err(_)) | Err(_) => Err(AskError::Closed),
     });
 }

@@ -19,8 +19,8 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InputResponses, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InputResponses,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscriptionFilter, Tool,
 };
 use rmcp::service::{

@@ -64,7 +64,7 @@ where
     I: AsyncRead + Unpin + Send + 'static,
     O: AsyncWrite + Unpin + Send + 'static,
 {
-    let ended = CancellationToken::new();
+    let ended = stop.child_token();
     let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}

@@ -17,7 +17,8 @@ use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
 pub(crate) use argument::{Ranged, ToolDefault, UrlText, kind};
 pub use ask::{
-    AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled, Sampling,
+    AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled,
+    Sampling,
 };
 pub use context::{ASK_TIMEOUT, ClientLink, LogLevel, ToolContext};
 pub(crate) use limit::TimeLimit;

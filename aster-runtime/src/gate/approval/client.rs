@@ -116,7 +116,9 @@ async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -
         Ok(ClientAnswer::Form(Elicited::Accepted(answer))) if answer.get("approve") == Some(&true.into()) => {
             Approval::Approved { by: format!("the user of the client {name}") }
         }
-        Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => denied("the user denied the call"),
+        Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => {
+            denied("the user denied the call")
+        }
         Ok(ClientAnswer::Form(Elicited::Cancelled)) => denied("the user did not decide on the call"),
         Ok(_) => denied("the client answered another question"),
         Err(error) => denied(&error.to_string()),
@@ -132,5 +134,6 @@ fn form(request: &ApprovalRequest) -> Result<ClientRequest, AskError> {
         },
         "required": ["approve"],
     });
-    Ok(ClientRequest::from(Elicitation::form(format!("{request}Allow this call?"), schema)?.key("approval")).fresh())
+    Ok(ClientRequest::from(Elicitation::form(format!("{request}Allow this call?"), schema)?.key("approval"))
+        .fresh())
 }

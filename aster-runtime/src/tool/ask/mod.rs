@@ -220,7 +220,9 @@ impl ClientRequest {
             }
             AskKind::Url => Ok(ClientAnswer::Url(action(result).map_err(wrong)?)),
             AskKind::Sampling | AskKind::SamplingTools => match result {
-                Value::Object(message) if message.contains_key("content") && message.contains_key("model") => {
+                Value::Object(message)
+                    if message.contains_key("content") && message.contains_key("model") =>
+                {
                     Ok(ClientAnswer::Sampled(Sampled(message.clone())))
                 }
                 _ => Err(wrong("it is no message of a model")),
@@ -320,8 +322,9 @@ impl Elicitation {
     ///
     /// [`AskError::Invalid`] where the type is more than a form can ask.
     pub fn of<T: JsonSchema>(message: impl Into<String>) -> Result<Self, AskError> {
-        let schema = form::of(crate::schema::form::<T>())
-            .map_err(|error| AskError::Invalid(format!("no form can ask for `{}`: {error}", T::schema_name())))?;
+        let schema = form::of(crate::schema::form::<T>()).map_err(|error| {
+            AskError::Invalid(format!("no form can ask for `{}`: {error}", T::schema_name()))
+        })?;
         Self::form(message, schema)
     }
 
@@ -514,11 +517,15 @@ mod tests {
             assert!(matches!(request.read(&result), Err(AskError::Invalid(_))), "{result}");
         }
         let accepted = json!({"action": "accept", "content": {"email": "a@b.example", "age": 3}});
-        assert!(matches!(form.read(&accepted), Ok(ClientAnswer::Form(Elicited::Accepted(content))) if content["age"] == 3));
+        assert!(
+            matches!(form.read(&accepted), Ok(ClientAnswer::Form(Elicited::Accepted(content))) if content["age"] == 3)
+        );
         // What was typed before a no counts for nothing.
         let declined = json!({"action": "decline", "content": {"age": "x"}});
         assert_eq!(form.read(&declined), Ok(ClientAnswer::Form(Elicited::Declined)));
         let folders = json!({"roots": [{"uri": "file:///a"}]});
-        assert!(matches!(roots.read(&folders), Ok(ClientAnswer::Roots(roots)) if roots[0].uri == "file:///a"));
+        assert!(
+            matches!(roots.read(&folders), Ok(ClientAnswer::Roots(roots)) if roots[0].uri == "file:///a")
+        );
     }
 }
