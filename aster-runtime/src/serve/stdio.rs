@@ -53,7 +53,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let ended = CancellationToken::new();
+    let ended = stop.child_token();
     let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}
