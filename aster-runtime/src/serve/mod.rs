@@ -196,12 +196,17 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// What was offered when it began: a change that comes before it is among the listeners is told then.
+    offer: Arc<Offer>,
 }
 
 impl Server {
     fn new(service: Arc<Service>) -> Self {
-        let connection =
-            Connection { session: OnceLock::new(), log_level: AtomicU8::new(LoggingLevel::Info as u8) };
+        let connection = Connection {
+            session: OnceLock::new(),
+            log_level: AtomicU8::new(LoggingLevel::Info as u8),
+            offer: service.offer(),
+        };
         Self { service, connection: Arc::new(connection) }
     }
 
@@ -272,9 +277,14 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut listeners = self.service.listeners();
-        listeners.peers.retain(|peer| !peer.is_transport_closed());
-        listeners.peers.push(context.peer);
+        {
+            let mut listeners = self.service.listeners();
+            listeners.peers.retain(|peer| !peer.is_transport_closed());
+            listeners.peers.push(context.peer.clone());
+        }
+        if self.missed_a_change() {
+            let _ = context.peer.notify_tool_list_changed().await;
+        }
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -285,9 +295,16 @@ impl ServerHandler for Server {
         let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
+        let tell = async {
+            if self.missed_a_change() {
+                let _ = context.sink().notify_tool_list_changed().await;
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             () = context.cancelled() => {}
             () = self.service.ended.cancelled() => {}
+            () = tell => {}
         }
         Ok(())
     }
@@ -325,6 +342,11 @@ impl Server {
                 if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
             }
         }
+    }
+
+    fn missed_a_change(&self) -> bool {
+        let now = self.service.offer();
+        !Arc::ptr_eq(&now, &self.connection.offer) && now.tools != self.connection.offer.tools
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
