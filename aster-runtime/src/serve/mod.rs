@@ -28,11 +28,12 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams,
-    ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -245,6 +246,8 @@ struct Connection {
     log_level: AtomicU8,
     /// The resources that a client of the legacy era subscribed to.
     followed: Mutex<Option<Followed>>,
+    /// What was offered when it began: a change that comes before it is among the listeners is told then.
+    offer: Arc<Offer>,
     /// Whether the user started the client, which started this process.
     local: bool,
 }
@@ -255,6 +258,7 @@ impl Server {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
             followed: Mutex::default(),
+            offer: service.offer(),
             local,
         };
         Self { service, connection: Arc::new(connection) }
@@ -358,6 +362,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        declared::<ListResourcesRequestMethod>(self.service.has_resources)?;
         let resources = self.service.resources(|resource| resource.template().is_plain());
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -367,6 +372,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        declared::<ListResourceTemplatesRequestMethod>(self.service.has_resources)?;
         let templates = self.service.resources(|resource| !resource.template().is_plain());
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -401,6 +407,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        declared::<ListPromptsRequestMethod>(self.service.has_prompts)?;
         Ok(ListPromptsResult::with_all_items(self.service.prompts()))
     }
 
@@ -430,9 +437,14 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut listeners = self.service.listeners();
-        listeners.peers.retain(|peer| !peer.is_transport_closed());
-        listeners.peers.push(context.peer);
+        {
+            let mut listeners = self.service.listeners();
+            listeners.peers.retain(|peer| !peer.is_transport_closed());
+            listeners.peers.push(context.peer.clone());
+        }
+        if self.missed_a_change() {
+            let _ = context.peer.notify_tool_list_changed().await;
+        }
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -447,10 +459,17 @@ impl ServerHandler for Server {
         let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
+        let tell = async {
+            if self.missed_a_change() {
+                let _ = context.sink().notify_tool_list_changed().await;
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             () = context.cancelled() => {}
             () = self.service.follow_resources(context.sink()) => {}
             () = self.service.ended.cancelled() => {}
+            () = tell => {}
         }
         Ok(())
     }
@@ -466,6 +485,11 @@ impl Drop for Gone<'_> {
     fn drop(&mut self) {
         self.service.listeners().sinks.remove(&self.key);
     }
+}
+
+/// A method of a capability that was not declared is none.
+fn declared<M: ConstString>(has: bool) -> Result<(), ErrorData> {
+    if has { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
 }
 
 async fn call(
@@ -530,6 +554,11 @@ impl Server {
         client.sampling_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
         client.roots = capabilities.roots.is_some();
         client
+    }
+
+    fn missed_a_change(&self) -> bool {
+        let now = self.service.offer();
+        !Arc::ptr_eq(&now, &self.connection.offer) && !now.has_same_tools(&self.connection.offer)
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
