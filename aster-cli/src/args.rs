@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit;
 
@@ -54,7 +54,8 @@ pub(crate) enum Mcp {
     Describe(Describe),
     /// Call a tool.
     Call(Call),
-    /// Serve all tools behind the bridge over standard input and output; with a name, one native server alone.
+    /// Serve all tools over standard input and output, behind the bridge or each by itself; with a name, one native
+    /// server alone.
     Serve(Serve),
     /// Consent to the servers that the project's file declares.
     Trust(Trust),
@@ -105,6 +106,17 @@ pub(crate) struct Call {
 pub(crate) struct Serve {
     /// A native server to serve alone, its tools under their own names.
     pub(crate) name: Option<String>,
+    /// What a client sees of all the servers.
+    #[arg(long, value_enum, default_value_t = Mode::Bridge, conflicts_with = "name")]
+    pub(crate) mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// One tool, `aster_mcp`, that finds, describes and calls the others.
+    Bridge,
+    /// Every tool with its own definition, named `server__tool`.
+    Direct,
 }
 
 #[derive(Debug, Args)]

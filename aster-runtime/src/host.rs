@@ -39,7 +39,7 @@ use crate::tool::{ClientLink, JsonObject, ServerEnv, ServerState, ToolContext, T
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a call waits for its server to start.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -426,8 +426,8 @@ impl Host {
         Ok(HostSession {
             shared: Arc::clone(&self.shared),
             session: Arc::new(Session::new(profile)),
-            scope,
-            sight: Mutex::default(),
+            scope: Arc::new(scope),
+            sight: Arc::default(),
         })
     }
 
@@ -444,6 +444,8 @@ pub struct CallOptions {
     pub client: Option<Arc<dyn ClientLink>>,
     /// Cancels the call.
     pub cancellation: CancellationToken,
+    /// The name that the caller used, where that is not the id: the audit has both.
+    pub requested: Option<String>,
 }
 
 impl fmt::Debug for CallOptions {
@@ -469,8 +471,8 @@ impl Sight {
 pub struct HostSession {
     shared: Arc<Shared>,
     session: Arc<Session>,
-    scope: Scope,
-    sight: Mutex<Option<Arc<Sight>>>,
+    scope: Arc<Scope>,
+    sight: Arc<Mutex<Option<Arc<Sight>>>>,
 }
 
 impl fmt::Debug for HostSession {
@@ -510,6 +512,17 @@ impl From<DispatchError> for Ended {
 }
 
 impl HostSession {
+    /// Another run of the same profile. The two share what they see, and nothing of what they have done.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            session: Arc::new(Session::new(self.session.profile().clone())),
+            scope: Arc::clone(&self.scope),
+            sight: Arc::clone(&self.sight),
+        }
+    }
+
     /// The session: identity and what it has described.
     #[must_use]
     pub fn session(&self) -> &Session {
@@ -567,11 +580,19 @@ impl HostSession {
         self.run(request, options).await
     }
 
+    /// Records a call of a name that stands for no tool of the session. A caller that has names of its own for tools
+    /// reports it, so that this is in the audit like the call of an unknown id.
+    pub fn refuse_unknown(&self, requested: &str) -> Completed {
+        let message = format!("no tool `{}` is known", text::one_line(requested, 128));
+        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        self.end(trail, Err(Denied::new(Check::Scope, message).into()))
+    }
+
     /// The whole way of a call: resolved in the session's scope, admitted by the gate, recorded, dispatched, recorded.
     async fn run(&self, request: ExecuteRequest, options: CallOptions) -> Completed {
         let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let shared = &*self.shared;
-        let mut trail = self.trail(&call_id, &request.name);
+        let mut trail = self.trail(&call_id, options.requested.as_deref().unwrap_or(&request.name));
         let cancellation = options.cancellation.clone();
         let way = async {
             self.started(&[&request.name]).await;

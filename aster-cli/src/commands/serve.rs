@@ -1,8 +1,8 @@
-//! `aster mcp serve`: the bridge, or one server, for an MCP client over standard input and output.
+//! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output.
 
 use aster_runtime::serve::{self, ServeError, Shape};
 
-use crate::args::{Global, Serve};
+use crate::args::{Global, Mode, Serve};
 use crate::compose::{self, Start};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -12,6 +12,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     let (shape, start) = match &arguments.name {
         // It is a native one.
         Some(name) => (Shape::Server(name.clone()), Start::For(&[])),
+        None if arguments.mode == Mode::Direct => (Shape::Direct, Start::All),
         None => (Shape::Bridge, Start::All),
     };
     let config = compose::load(global)?;

@@ -55,7 +55,7 @@ pub struct Record {
     /// The client, where the host named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The id as the caller wrote it, made safe to show.
+    /// The name as the caller wrote it, made safe to show: the id, or in direct mode the name that stands for it.
     pub requested: String,
     /// The id of the tool, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

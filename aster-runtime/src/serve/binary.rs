@@ -20,8 +20,8 @@ use crate::text;
 
 /// Makes `main` of a binary that offers a catalogue: `list`, `search`, `describe`, `call`, `serve` and `check`.
 ///
-/// `serve` speaks MCP on standard input and output and offers `aster_mcp`; `serve NAME` offers one server's tools under
-/// their own names. A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked,
+/// `serve` speaks MCP on standard input and output and offers `aster_mcp`, or with `--mode direct` every tool as
+/// `server__tool`; `serve NAME` offers one server's tools under their own names. A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked,
 /// 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was
 /// denied, 5 it could not be finished.
 ///
@@ -52,7 +52,9 @@ const USAGE: &str = "\
   search QUERY             the tools that match
   describe ID              a tool's description and schema
   call ID [JSON]           calls a tool with an object of arguments
-  serve [SERVER]           speaks MCP on standard input and output
+  serve                    speaks MCP on standard input and output, and offers `aster_mcp`
+  serve --mode direct      the same, and offers every tool, named `server__tool`
+  serve SERVER             the same, and offers the tools of one server under their own names
   check                    checks the catalogue and starts its servers
 ";
 
@@ -88,9 +90,10 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String]) ->
     let profile = Profile::new(program);
     if let ["serve", rest @ ..] = words.as_slice() {
         let shape = match rest {
-            [] => Shape::Bridge,
-            [server] => Shape::Server((*server).to_owned()),
-            _ => return fail(2, "serve takes at most one server"),
+            [] | ["--mode", "bridge"] | ["--mode=bridge"] => Shape::Bridge,
+            ["--mode", "direct"] | ["--mode=direct"] => Shape::Direct,
+            [server] if !server.starts_with('-') => Shape::Server((*server).to_owned()),
+            _ => return fail(2, "serve takes one server, or `--mode bridge` or `--mode direct`"),
         };
         return match stdio(host, profile, shape, CancellationToken::new()).await {
             Ok(()) => ExitCode::SUCCESS,

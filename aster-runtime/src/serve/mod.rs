@@ -6,32 +6,38 @@
 
 pub mod binary;
 mod link;
+mod names;
+mod offer;
+mod raw;
 mod stdio;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+    Tool,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Link;
-pub use self::stdio::{ServeError, stdio};
+use self::offer::{Offer, Offered, Target};
+pub use self::stdio::{over, stdio};
 use crate::call::Check;
-use crate::host::{CallOptions, Host, HostSession};
-use crate::id::BRIDGE_NAME;
-use crate::inject;
+use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
+use crate::scope::FilterError;
+use crate::session::Profile;
 use crate::text;
 use crate::tool::{JsonObject, ToolResult};
 
@@ -44,31 +50,43 @@ const FIRST_ANSWER: Duration = Duration::from_secs(1);
 pub enum Shape {
     /// One tool, `aster_mcp`.
     Bridge,
+    /// Every tool in scope, as its server defined it, named `server__tool`.
+    ///
+    /// Where such a name would be too long, is not unique, or reads as if it were another server's, it ends in `_` and
+    /// digits of the id's digest. Names depend on the tools in scope and on nothing else.
+    Direct,
     /// The tools of one native server, under their own names.
     Server(String),
 }
 
-/// What is offered of one catalogue.
-struct Offer {
-    tools: Vec<Tool>,
-    instructions: String,
+/// Why serving could not begin, or broke off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A glob of the profile cannot be used.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// There is no such native server in the session's scope.
+    #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
+    UnknownServer(String),
+    /// The client never began a session.
+    #[error("the client did not begin an MCP session: {0}")]
+    Handshake(String),
+    /// The serving task failed.
+    #[error("serving broke off: {0}")]
+    Broken(String),
 }
 
-/// One session of a host, as an MCP server.
-#[derive(Clone)]
-struct Server {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    session: HostSession,
+/// One host as served to one or many clients: what they all share.
+struct Service {
     host: Host,
     shape: Shape,
-    offer: RwLock<Arc<Offer>>,
+    /// Looks and never calls: sessions of one profile see the same.
+    viewer: HostSession,
+    offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
-    log_level: AtomicU8,
-    /// Cancelled when the client's input has ended.
+    /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
 
@@ -79,37 +97,55 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
-impl Server {
-    fn new(host: Host, session: HostSession, shape: Shape, ended: CancellationToken) -> Self {
-        let offer = RwLock::new(Arc::new(offer(&host, &session, &shape)));
-        Self {
-            inner: Arc::new(Inner {
-                session,
-                host,
-                shape,
-                offer,
-                listeners: Mutex::default(),
-                next_listener: AtomicU64::new(0),
-                log_level: AtomicU8::new(LoggingLevel::Info as u8),
-                ended,
-            }),
+impl Service {
+    fn new(
+        host: Host,
+        profile: Profile,
+        shape: Shape,
+        ended: CancellationToken,
+    ) -> Result<Arc<Self>, ServeError> {
+        let viewer = host.session(profile)?;
+        if let Shape::Server(name) = &shape
+            && !viewer.view().servers().iter().any(|server| server.native && server.name == *name)
+        {
+            return Err(ServeError::UnknownServer(name.clone()));
         }
+        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        Ok(Arc::new(Self {
+            host,
+            shape,
+            viewer,
+            offer,
+            listeners: Mutex::default(),
+            next_listener: AtomicU64::new(0),
+            ended,
+        }))
     }
 
     fn offer(&self) -> Arc<Offer> {
-        Arc::clone(&self.inner.offer.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.borrow())
+    }
+
+    /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
+    /// remember tools from before, and call one at once.
+    async fn target(&self, name: &str) -> Option<Target> {
+        let decided = |offer: &Arc<Offer>| !offer.awaits(name) || offer.target(name).is_some();
+        if !decided(&self.offer()) {
+            let mut offers = self.offer.subscribe();
+            let _ = tokio::time::timeout(START_PATIENCE, offers.wait_for(decided)).await;
+        }
+        self.offer().target(name)
     }
 
     /// Follows the catalogue, and tells the listeners where what is offered has changed.
-    async fn follow(self) {
-        let mut changes = self.inner.host.changes();
+    async fn follow(self: Arc<Self>) {
+        let mut changes = self.host.changes();
         changes.mark_changed();
         while changes.changed().await.is_ok() {
             changes.borrow_and_update();
-            let fresh = offer(&self.inner.host, &self.inner.session, &self.inner.shape);
-            let changed = fresh.tools != self.offer().tools;
-            *self.inner.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
-            if changed {
+            let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
+            let known = self.offer.send_replace(Arc::new(fresh));
+            if !known.has_same_tools(&self.offer()) {
                 self.tell().await;
             }
         }
@@ -117,63 +153,49 @@ impl Server {
 
     async fn tell(&self) {
         let (peers, sinks) = {
-            let listeners = self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+            let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
-        // One that has gone is no reason not to tell the others.
-        for peer in peers {
-            let _ = peer.notify_tool_list_changed().await;
-        }
-        for sink in sinks {
-            let _ = sink.notify_tool_list_changed().await;
-        }
+        // One that has gone is no reason not to tell the others, and neither is one that does not read.
+        let peers = peers.iter().map(|peer| async { drop(peer.notify_tool_list_changed().await) });
+        let sinks = sinks.iter().map(|sink| async { drop(sink.notify_tool_list_changed().await) });
+        join(join_all(peers), join_all(sinks)).await;
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn offer(host: &Host, session: &HostSession, shape: &Shape) -> Offer {
-    match shape {
-        Shape::Bridge => bridge_offer(host, session),
-        Shape::Server(name) => server_offer(session, name),
+/// One connection, as an MCP server: a client on standard input, or a session over HTTP.
+#[derive(Clone)]
+struct Server {
+    service: Arc<Service>,
+    connection: Arc<Connection>,
+}
+
+/// What belongs to one connection.
+struct Connection {
+    /// Made when it is first needed.
+    session: OnceLock<Arc<HostSession>>,
+    log_level: AtomicU8,
+}
+
+impl Server {
+    fn new(service: Arc<Service>) -> Self {
+        let connection =
+            Connection { session: OnceLock::new(), log_level: AtomicU8::new(LoggingLevel::Info as u8) };
+        Self { service, connection: Arc::new(connection) }
     }
-}
 
-fn bridge_offer(host: &Host, session: &HostSession) -> Offer {
-    let (function, instructions) = match session.injection() {
-        Some(injection) => (injection.bridge_tool, injection.prompt),
-        None => (inject::bridge_tool(&session.view(), host.config()), String::new()),
-    };
-    let function = &function["function"];
-    // What the bridge calls may destroy and may reach anywhere: a client must not be told less.
-    let tool = json!({
-        "name": function["name"],
-        "title": "Tools behind Aster",
-        "description": function["description"],
-        "inputSchema": function["parameters"],
-        "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true},
-    });
-    Offer { tools: typed(tool).into_iter().collect(), instructions }
-}
-
-fn server_offer(session: &HostSession, name: &str) -> Offer {
-    let view = session.view();
-    let tools = view
-        .tools()
-        .iter()
-        .filter(|tool| tool.id().server() == name)
-        .filter_map(|tool| typed(tool.definition().clone()))
-        .collect();
-    let server = view.servers().iter().find(|server| server.name == name);
-    let instructions = server.and_then(|server| server.description.clone()).unwrap_or_default();
-    Offer { tools, instructions }
-}
-
-fn typed(tool: Value) -> Option<Tool> {
-    match serde_json::from_value(tool) {
-        Ok(tool) => Some(tool),
-        Err(error) => {
-            tracing::error!(%error, "a tool cannot be offered");
-            None
+    /// The session that a request belongs to.
+    fn session(&self, context: &RequestContext<RoleServer>) -> Arc<HostSession> {
+        let session = self.connection.session.get_or_init(|| Arc::new(self.service.viewer.another()));
+        // Who the client says it is, for the audit.
+        if let Some(client) = context.client_info() {
+            session.session().introduce(&client.name);
         }
+        Arc::clone(session)
     }
 }
 
@@ -182,26 +204,39 @@ impl ServerHandler for Server {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         let mut config = ServerConfig::new(capabilities);
-        let name = match &self.inner.shape {
-            Shape::Bridge => "aster".to_owned(),
+        let name = match &self.service.shape {
+            Shape::Bridge | Shape::Direct => "aster".to_owned(),
             Shape::Server(name) => name.clone(),
         };
         config.server_info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
-        config.instructions = Some(self.offer().instructions.clone()).filter(|text| !text.is_empty());
+        config.instructions = Some(self.service.offer().instructions.clone()).filter(|text| !text.is_empty());
         config
     }
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.introduce(&context);
-        Ok(ListToolsResult::with_all_items(self.offer().tools.clone()))
+        let session = self.session(&context);
+        let offer = self.service.offer();
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, next) = offer
+            .page(cursor.as_deref())
+            .map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        if session.session().profile().require_describe {
+            // Whoever was shown the definition needs no other description.
+            for tool in page.iter().filter_map(Offered::tool) {
+                session.session().mark_described(tool.id(), tool.digest());
+            }
+        }
+        Ok(raw::list(page.iter().map(Offered::definition).collect(), next))
     }
 
+    /// Asked for by rmcp's HTTP server, which checks a call's headers against the schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.offer().tools.iter().find(|tool| tool.name == name).cloned()
+        let schema = self.service.offer().schema_with_headers(name)?.clone();
+        Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 
     async fn call_tool(
@@ -209,13 +244,14 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.introduce(&context);
+        let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
         let (link, messages) = Link::new(self.level(&context));
-        let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
-        let call = self.dispatch(&request.name, arguments, options);
+        let options =
+            CallOptions { client: Some(link), cancellation: context.ct.clone(), ..CallOptions::default() };
+        let call = self.call(&session, &request.name, arguments, options);
         let result = messages.forward_during(&context, call).await?;
-        Ok(typed_result(result).into())
+        Ok(raw::result(result).into())
     }
 
     async fn set_level(
@@ -223,12 +259,14 @@ impl ServerHandler for Server {
         request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.inner.log_level.store(request.level as u8, Ordering::Relaxed);
+        self.connection.log_level.store(request.level as u8, Ordering::Relaxed);
         Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner).peers.push(context.peer);
+        let mut listeners = self.service.listeners();
+        listeners.peers.retain(|peer| !peer.is_transport_closed());
+        listeners.peers.push(context.peer);
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -236,47 +274,53 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.inner.next_listener.fetch_add(1, Ordering::Relaxed);
-        let listeners = || self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners().sinks.insert(key, context.sink().clone());
+        let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
+        self.service.listeners().sinks.insert(key, context.sink().clone());
+        let _gone = Gone { service: &self.service, key };
         tokio::select! {
             () = context.cancelled() => {}
-            () = self.inner.ended.cancelled() => {}
+            () = self.service.ended.cancelled() => {}
         }
-        listeners().sinks.remove(&key);
         Ok(())
     }
 }
 
+/// Takes a subscription off the list, also where its task is dropped.
+struct Gone<'a> {
+    service: &'a Service,
+    key: u64,
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.service.listeners().sinks.remove(&self.key);
+    }
+}
+
 impl Server {
-    async fn dispatch(
+    async fn call(
         &self,
+        session: &HostSession,
         name: &str,
         arguments: JsonObject,
         options: CallOptions,
     ) -> Result<ToolResult, ErrorData> {
-        let session = &self.inner.session;
         // An unknown tool is a protocol error, by the specification; it is recorded all the same.
         let unknown = || {
             let message = format!("no tool `{}` is known", text::one_line(name, 128));
             ErrorData::invalid_params(message, None)
         };
-        match &self.inner.shape {
-            Shape::Bridge if name == BRIDGE_NAME => {
-                Ok(session.call_with(&Value::Object(arguments), options).await)
+        match self.service.target(name).await {
+            None => {
+                session.refuse_unknown(name);
+                Err(unknown())
             }
-            Shape::Bridge => Err(unknown()),
-            Shape::Server(server) => {
-                let completed = session.execute(&format!("{server}/{name}"), arguments, options).await;
+            Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
+            Some(Target::Tool(id)) => {
+                let options = CallOptions { requested: Some(name.to_owned()), ..options };
+                let completed = session.execute(id.as_str(), arguments, options).await;
                 if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
             }
-        }
-    }
-
-    /// Remembers who the client says it is, for the audit.
-    fn introduce(&self, context: &RequestContext<RoleServer>) {
-        if let Some(client) = context.client_info() {
-            self.inner.session.session().introduce(&client.name);
         }
     }
 
@@ -285,62 +329,6 @@ impl Server {
     fn level(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
         let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
         let asked = context.meta.log_level().map(|level| level as u8);
-        asked.or_else(|| legacy.then(|| self.inner.log_level.load(Ordering::Relaxed)))
-    }
-}
-
-/// A result in the protocol's types. A block that they do not know becomes text, and never costs the others.
-fn typed_result(result: ToolResult) -> CallToolResult {
-    let value = result.into_value();
-    if let Ok(mut result) = serde_json::from_value::<CallToolResult>(value.clone()) {
-        // The modern era demands it, and for older clients the SDK takes it off again.
-        result.result_type = Some(ResultType::COMPLETE);
-        return result;
-    }
-    let blocks = match &value["content"] {
-        Value::Array(blocks) => blocks.iter().map(typed_block).collect(),
-        Value::String(text) => vec![ContentBlock::text(text.clone())],
-        _ => Vec::new(),
-    };
-    let mut typed = CallToolResult::success(blocks);
-    typed.structured_content = value.get("structuredContent").cloned();
-    typed.is_error = value.get("isError").and_then(Value::as_bool);
-    typed
-}
-
-fn typed_block(block: &Value) -> ContentBlock {
-    serde_json::from_value(block.clone()).unwrap_or_else(|_| {
-        let text = block.get("text").and_then(Value::as_str).map_or_else(|| block.to_string(), str::to_owned);
-        ContentBlock::text(text)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_result_says_that_it_is_complete() {
-        for result in [
-            ToolResult::text("a"),
-            ToolResult::from_value(json!({"content": [{"type": "hologram"}]})),
-            ToolResult::from_value(json!({"content": [], "resultType": "input_required"})),
-        ] {
-            assert_eq!(serde_json::to_value(typed_result(result)).unwrap()["resultType"], "complete");
-        }
-    }
-
-    #[test]
-    fn a_block_that_nobody_knows_costs_only_itself() {
-        let result = ToolResult::from_value(json!({"content": [
-            {"type": "text", "text": "a"},
-            {"type": "hologram", "data": 1},
-            {"type": "text", "text": "b", "annotations": {"audience": ["system"]}},
-        ], "isError": true}));
-        let typed = serde_json::to_value(typed_result(result)).unwrap();
-        assert_eq!(typed["content"].as_array().unwrap().len(), 3);
-        assert_eq!(typed["content"][2]["text"], "b");
-        assert!(typed["content"][1]["text"].as_str().unwrap().contains("hologram"));
-        assert_eq!(typed["isError"], true);
+        asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
 }

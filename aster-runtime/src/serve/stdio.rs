@@ -2,36 +2,20 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{FIRST_ANSWER, Server, Shape};
+use super::raw::Restoring;
+use super::{FIRST_ANSWER, ServeError, Server, Service, Shape};
 use crate::host::Host;
-use crate::scope::FilterError;
 use crate::session::Profile;
-
-/// Why serving could not begin, or broke off.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A glob of the profile cannot be used.
-    #[error(transparent)]
-    Filter(#[from] FilterError),
-    /// There is no such native server in the session's scope.
-    #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
-    UnknownServer(String),
-    /// The client never began a session.
-    #[error("the client did not begin an MCP session: {0}")]
-    Handshake(String),
-    /// The serving task failed.
-    #[error("serving broke off: {0}")]
-    Broken(String),
-}
 
 /// Serves one session on standard input and output until the input ends or `stop` is cancelled, then closes the host.
 ///
@@ -47,32 +31,37 @@ pub async fn stdio(
     shape: Shape,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let served = serve(host.clone(), profile, shape, stop).await;
+    let (input, output) = stdio_pipes();
+    let served = over((input, output), host.clone(), profile, shape, stop).await;
     host.close().await;
     served
 }
 
-async fn serve(
+/// The same over any pair of streams, such as the ends of a socket, and without closing the host afterwards.
+///
+/// # Errors
+///
+/// As [`stdio`].
+pub async fn over<R, W>(
+    (input, output): (R, W),
     host: Host,
     profile: Profile,
     shape: Shape,
     stop: CancellationToken,
-) -> Result<(), ServeError> {
-    let session = host.session(profile)?;
-    if let Shape::Server(name) = &shape
-        && !session.view().servers().iter().any(|server| server.native && server.name == *name)
-    {
-        return Err(ServeError::UnknownServer(name.clone()));
-    }
+) -> Result<(), ServeError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let ended = CancellationToken::new();
+    let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}
         () = stop.cancelled() => return Ok(()),
     }
-    let ended = CancellationToken::new();
-    let server = Server::new(host, session, shape, ended.clone());
-    let _follow = AbortOnDropHandle::new(tokio::spawn(server.clone().follow()));
-    let (input, output) = stdio_pipes();
-    match server.serve_with_ct((Input { input, ended }, output), stop).await {
+    let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
+    let transport = Restoring(AsyncRwTransport::new(Input { input, ended }, output));
+    match Server::new(service).serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
