@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -95,15 +95,15 @@ impl Clients {
         command
     }
 
-    /// Connects a library to `aster mcp serve`.
-    fn connect(&self, library: Library, era: &str) -> Client {
+    /// `aster mcp serve` in the sandbox, for a client to start.
+    fn aster(&self, arguments: &[&str]) -> Value {
         let environment = json!({
             "HOME": self.path("home"),
             "XDG_CONFIG_HOME": self.path("config"),
             "PATH": std::env::var("PATH").unwrap(),
         });
-        let command = [env!("CARGO_BIN_EXE_aster"), "mcp", "serve"];
-        Client::start(self, library, era, &json!({"command": command, "env": environment}))
+        let command = [&[env!("CARGO_BIN_EXE_aster"), "mcp", "serve"], arguments].concat();
+        json!({"command": command, "env": environment})
     }
 
     /// Runs the Inspector's command line against `aster mcp serve`. It connects anew for each request.
@@ -305,7 +305,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
 
 fn uses_the_bridge(library: Library, era: &str, protocol: &str) {
     let Some(clients) = Clients::new(&["everything", "files", "memory", "time", "growing"]) else { return };
-    let mut client = clients.connect(library, era);
+    let mut client = Client::start(&clients, library, era, &clients.aster(&[]));
     assert_eq!(client.protocol, protocol);
 
     // List, find, describe.
@@ -471,4 +471,153 @@ fn inspector_in_the_legacy_era() {
 #[test]
 fn inspector_in_the_modern_era() {
     inspector_is_content("modern");
+}
+
+/// Calls of everything-server whose answers are always the same, one of them an error of its own.
+fn repeatable() -> Vec<(&'static str, Value)> {
+    vec![
+        ("echo", json!({"message": "é — 🦀"})),
+        ("get-annotated-message", json!({"messageType": "error", "includeImage": true})),
+        ("get-resource-links", json!({"count": 3})),
+        ("get-resource-reference", json!({"resourceId": 0})),
+        ("get-structured-content", json!({"location": "Chicago"})),
+        ("get-sum", json!({"a": 1, "b": 0.1})),
+        ("get-tiny-image", json!({})),
+        (
+            "gzip-file-as-resource",
+            json!({"name": "a.gz", "data": "data:text/plain,aster", "outputType": "resource"}),
+        ),
+        ("trigger-long-running-operation", json!({"duration": 0, "steps": 1})),
+    ]
+}
+
+/// Its other tools: they show the environment or the time, start what goes on, or need a client that does tasks.
+const OTHERS: [&str; 4] =
+    ["get-env", "simulate-research-query", "toggle-simulated-logging", "toggle-subscriber-updates"];
+
+/// What a client sees of everything-server whose tools have this before their names: the tools by their own names, and
+/// what each repeatable call gives.
+fn seen(prefix: &str, mut ask: impl FnMut(&Value) -> Value) -> (Vec<Value>, Vec<Value>) {
+    let expected = repeatable().len() + OTHERS.len();
+    let mut tools = wait_until("all tools are there", || {
+        let mut listed = ask(&json!({"list": {}}))["tools"].as_array().unwrap().clone();
+        listed.retain_mut(|tool| {
+            let own = tool["name"].as_str().unwrap().strip_prefix(prefix).map(str::to_owned);
+            own.is_some_and(|own| {
+                tool["name"] = json!(own);
+                true
+            })
+        });
+        if listed.len() == expected { Ok(listed) } else { Err(format!("{:?}", names(&listed))) }
+    });
+    // Nobody promises an order.
+    tools.sort_by_key(|tool| tool["name"].as_str().unwrap().to_owned());
+    let calls = repeatable()
+        .into_iter()
+        .map(|(name, arguments)| ask(&json!({"call": format!("{prefix}{name}"), "arguments": arguments})));
+    (tools, calls.collect())
+}
+
+/// The plainest client, which hides nothing: JSON-RPC in lines, as of 2025-11-25.
+struct Plain {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Plain {
+    fn start(clients: &Clients, target: &Value) -> Self {
+        let mut command = target["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        let mut program = clients.program(command.next().unwrap());
+        program.env("XDG_CONFIG_HOME", clients.path("config")).args(command);
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut plain = Self { child, output };
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "plain", "version": "1"}});
+        plain.request("initialize", &hello);
+        plain.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        plain
+    }
+
+    fn send(&self, message: &Value) {
+        writeln!(self.child.stdin.as_ref().unwrap(), "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the server has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == method {
+                return message;
+            }
+        }
+    }
+
+    /// The same as the other clients'.
+    fn ask(&mut self, request: &Value) -> Value {
+        if !request["list"].is_null() {
+            return self.request("tools/list", &json!({}))["result"].take();
+        }
+        let params = json!({"name": request["call"], "arguments": request["arguments"]});
+        let mut answer = self.request("tools/call", &params);
+        json!({"result": answer["result"].take(), "error": answer["error"].take()})
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn assert_same(direct: &(Vec<Value>, Vec<Value>), through: &(Vec<Value>, Vec<Value>)) {
+    for (direct, through) in direct.0.iter().chain(&direct.1).zip(through.0.iter().chain(&through.1)) {
+        // As text: the order of the fields is to be kept too.
+        assert_eq!(through.to_string(), direct.to_string());
+    }
+}
+
+#[test]
+fn direct_mode_changes_nothing_but_the_names() {
+    let Some(clients) = Clients::new(&["everything"]) else { return };
+    let everything = json!({"command": [clients.peer("node_modules/.bin/mcp-server-everything"), "stdio"]});
+    let aster = clients.aster(&["--mode", "direct"]);
+    let mut direct = Plain::start(&clients, &everything);
+    let mut through = Plain::start(&clients, &aster);
+    assert_same(
+        &seen("", |request| direct.ask(request)),
+        &seen("everything__", |request| through.ask(request)),
+    );
+    drop((direct, through));
+    clients.assert_all_ended();
+}
+
+fn sees_in_direct_mode_what_it_sees_directly(library: Library) {
+    let Some(clients) = Clients::new(&["everything"]) else { return };
+    let everything = json!({"command": [clients.peer("node_modules/.bin/mcp-server-everything"), "stdio"]});
+    let mut direct = Client::start(&clients, library, "legacy", &everything);
+    let seen_directly = seen("", |request| direct.ask(request));
+    direct.close();
+    let mut through = Client::start(&clients, library, "legacy", &clients.aster(&["--mode", "direct"]));
+    assert_same(&seen_directly, &seen("everything__", |request| through.ask(request)));
+    through.close();
+    clients.assert_all_ended();
+}
+
+#[test]
+fn python_in_direct_mode() {
+    sees_in_direct_mode_what_it_sees_directly(Library::Python);
+}
+
+#[test]
+fn typescript_in_direct_mode() {
+    sees_in_direct_mode_what_it_sees_directly(Library::TypeScript);
+}
+
+#[test]
+fn fastmcp_in_direct_mode() {
+    sees_in_direct_mode_what_it_sees_directly(Library::FastMcp);
 }
