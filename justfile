@@ -24,7 +24,7 @@ doc:
 
 # With real servers and clients, which it installs into target/peers.
 peers:
-    export "$(tests/peers/install.sh)" && cargo test --package aster --test real_servers && cargo test --package aster-cli --test inspector
+    export "$(tests/peers/install.sh)" && cargo test --package aster --test real_servers && cargo test --package aster-cli --test clients
 
 # Licences, duplicates and sources of the dependencies; needs cargo-deny.
 deny:

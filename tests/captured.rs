@@ -5,12 +5,21 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 #![expect(clippy::print_stdout, reason = "the figures are to be read")]
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fs};
 
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing, external_part};
-use aster_runtime::{Catalogue, ProgressiveConfig, Scope, inject};
+use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::serve::{self, Shape};
+use aster_runtime::tool::JsonObject;
+use aster_runtime::{Catalogue, Host, Profile, ProgressiveConfig, Scope, ToolContext, ToolResult, inject};
+use futures_util::future::{BoxFuture, FutureExt, ready};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 fn captured() -> Vec<PathBuf> {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tools");
@@ -24,8 +33,9 @@ fn captured() -> Vec<PathBuf> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
-    files.sort();
-    files.dedup_by_key(|path| path.file_stem().map(ToOwned::to_owned));
+    let name = |path: &Path| path.file_stem().map(ToOwned::to_owned);
+    files.sort_by_key(|path| name(path));
+    files.dedup_by_key(|path| name(path));
     files
 }
 
@@ -84,4 +94,85 @@ fn all_lists_together_keep_to_the_budget() {
         assert!(injection.prompt_tokens <= injection.inventory_budget_tokens, "{percent}");
         assert!(!injection.prompt.chars().any(|c| c != '\n' && aster_runtime::text::is_unsafe(c)));
     }
+}
+
+/// A server that lists what was captured, and is never called.
+struct Captured {
+    name: String,
+    listing: watch::Sender<Arc<Listing>>,
+}
+
+impl Upstream for Captured {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn settings(&self) -> ExternalSettings {
+        ExternalSettings::default()
+    }
+
+    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
+        self.listing.subscribe()
+    }
+
+    fn call(
+        &self,
+        _: &str,
+        _: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        ready(Err(DispatchError::Cancelled)).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+}
+
+#[tokio::test]
+async fn direct_mode_offers_every_tool_as_it_was_captured() {
+    let mut builder = Host::builder();
+    let mut sent: Vec<Value> = Vec::new();
+    for path in captured() {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let listing = listing(&path);
+        let part = external_part(&name, &ExternalSettings::default(), &listing);
+        sent.extend(part.tools.iter().map(|tool| tool.definition().clone()));
+        builder = builder
+            .with_upstream(Arc::new(Captured { name, listing: watch::Sender::new(Arc::new(listing)) }));
+    }
+    let host = builder.build().await.unwrap();
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let stop = CancellationToken::new();
+    let streams = tokio::io::split(theirs);
+    let served = tokio::spawn(serve::over(streams, host, Profile::new("test"), Shape::Direct, stop));
+    let (output, mut input) = tokio::io::split(ours);
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "new", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    input.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+    let line = BufReader::new(output).lines().next_line().await.unwrap().unwrap();
+    drop(input);
+    served.abort();
+
+    let mut answer: Value = serde_json::from_str(&line).unwrap();
+    // All real servers together need no second page.
+    assert!(answer["result"].get("nextCursor").is_none());
+    let offered: Vec<Value> = serde_json::from_value(answer["result"]["tools"].take()).unwrap();
+    let names: HashSet<&str> = offered.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), sent.len());
+    let cut = names.iter().filter(|name| name.len() == 64).count();
+    println!("direct mode lists {} tools in {} bytes, {cut} names of 64 characters", names.len(), line.len());
+    let nameless = |tool: &Value| {
+        let mut tool = tool.clone();
+        tool["name"] = Value::Null;
+        tool.to_string()
+    };
+    let mut offered: Vec<String> = offered.iter().map(nameless).collect();
+    let mut sent: Vec<String> = sent.iter().map(nameless).collect();
+    offered.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(offered, sent);
 }

@@ -92,6 +92,22 @@ fn own_binary_is_a_whole_binary() {
     assert_eq!(code(&["dance"]), Some(2));
 }
 
+#[test]
+fn notes_server_lists_everything_it_has() {
+    let (output, text) = run(example("notes_server").arg("list"));
+    assert!(output.status.success(), "{output:?}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "notes/write  [standard]  Writes a note down, over an older one of its name.",
+            "notes/index  [standard]  resource notes://index: The names of all notes.",
+            "notes/note  [standard]  resource notes://note/{name}: One note.",
+            "notes/improve  [standard]  prompt: Asks for a better version of a note.",
+        ]
+    );
+}
+
 /// A model as a script: it answers by how many messages it has been sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn agent_injects_routes_and_answers() {

@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("id", &["text"]),
+    ("uri", &[]),
     ("session", &["id", "text"]),
     // Pure parts of the gate: the edges use them without the gate.
     ("gate::egress", &["text"]),
     ("gate::secrets", &[]),
-    ("tool", &["session", "gate::egress", "text"]),
+    ("tool", &["id", "session", "gate::egress", "text"]),
     ("schema", &["tool"]),
     ("spec", &["tool", "id"]),
-    ("__private", &["id", "schema", "spec", "text", "tool"]),
-    ("catalogue", &["spec", "id", "tool", "text"]),
+    ("__private", &["id", "schema", "spec", "text", "tool", "uri"]),
+    ("catalogue", &["spec", "id", "tool", "text", "uri"]),
     ("scope", &["catalogue", "id", "session"]),
     ("search", &["catalogue", "scope", "id"]),
     ("inject", &["scope", "catalogue", "search", "id", "text"]),
@@ -66,6 +67,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "schema::output",
         "a result's type brings its output schema, and the pass over it is that of inputs",
     ),
+    ("tool", "schema::form", "a form's type brings its schema, and the pass over it is that of inputs"),
     ("tool", "schema::is_wrapped", "a result is wrapped where its output schema says so"),
     (
         "serve",

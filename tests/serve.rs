@@ -136,6 +136,20 @@ fn one_server_has_bare_names() {
 }
 
 #[test]
+fn direct_mode_offers_every_tool() {
+    for mode in [&["serve", "--mode", "direct"][..], &["serve", "--mode=direct"]] {
+        let mut client = Client::start("own_binary", mode, false);
+        let listed = client.ask("tools/list", json!({}));
+        let names: Vec<&Value> =
+            listed["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["text__repeat", "text__reverse"]);
+        let called = client.call("text__reverse", json!({"text": "ab"}));
+        assert_eq!(called["result"]["content"][0]["text"], "ba");
+        client.end();
+    }
+}
+
+#[test]
 fn progress_comes_in_order_and_before_the_answer() {
     for modern in [false, true] {
         let mut client = Client::start("upstream", &["serve"], modern);
@@ -187,4 +201,141 @@ fn the_end_of_input_ends_the_server_subscriptions_or_not() {
     assert_eq!(client.receive()["method"], "notifications/subscriptions/acknowledged");
     // rmcp waits five seconds for whatever is still running.
     assert!(client.end() < Duration::from_secs(4));
+}
+
+#[test]
+fn resources_and_prompts_in_both_eras() {
+    for modern in [false, true] {
+        let mut client = Client::start("notes_server", &["serve", "notes"], modern);
+        let resources = client.ask("resources/list", json!({}));
+        assert_eq!(
+            resources["result"]["resources"],
+            json!([{"uri": "notes://index", "name": "index", "description": "The names of all notes."}])
+        );
+        assert_eq!(resources["result"].get("resultType").is_some(), modern);
+        let templates = client.ask("resources/templates/list", json!({}));
+        assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "notes://note/{name}");
+
+        let mut read = |uri: &str| client.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(
+            read("notes://note/welcome")["result"]["contents"],
+            json!([{"uri": "notes://note/welcome", "mimeType": "text/plain", "text": "Write something down."}])
+        );
+        for unknown in ["notes://note/nothing", "notes://nothing", "nothing"] {
+            let error = &read(unknown)["error"];
+            assert_eq!(error["code"], if modern { -32602 } else { -32002 }, "{error}");
+            assert_eq!(error["data"]["uri"], unknown);
+        }
+
+        let prompts = client.ask("prompts/list", json!({}));
+        let prompt = &prompts["result"]["prompts"][0];
+        assert_eq!((&prompt["name"], &prompt["title"]), (&json!("improve"), &json!("Improve a note")));
+        assert_eq!(
+            prompt["arguments"][0],
+            json!({"name": "name", "description": "What the note is called.", "required": true})
+        );
+        let mut get = |name: &str, arguments: Value| {
+            client.ask("prompts/get", json!({"name": name, "arguments": arguments}))
+        };
+        let got = get("improve", json!({"name": "welcome", "tone": "funny"}));
+        assert_eq!(got["result"]["description"], "Asks for a better version of a note.");
+        assert_eq!(got["result"]["messages"][0]["content"]["text"], "Rewrite this note. Make it funny.");
+        assert_eq!(got["result"]["messages"][1]["content"]["resource"]["uri"], "notes://note/welcome");
+        assert_eq!(get("improve", json!({}))["error"]["code"], -32602);
+        assert_eq!(get("improve_it", json!({"name": "welcome"}))["error"]["code"], -32602);
+        let failed = get("improve", json!({"name": "gone"}));
+        assert_eq!(failed["error"]["message"], "there is no note `gone`");
+
+        let mut complete = |reference: Value, argument: &str, value: &str| {
+            client.ask(
+                "completion/complete",
+                json!({"ref": reference, "argument": {"name": argument, "value": value}}),
+            )
+        };
+        let tones = complete(json!({"type": "ref/prompt", "name": "improve"}), "tone", "f");
+        assert_eq!(
+            tones["result"]["completion"],
+            json!({"values": ["friendly", "formal", "funny"], "total": 3, "hasMore": false})
+        );
+        let none = complete(json!({"type": "ref/resource", "uri": "notes://note/{name}"}), "name", "w");
+        assert_eq!(none["result"]["completion"]["values"], json!([]));
+        assert_eq!(
+            complete(json!({"type": "ref/prompt", "name": "nothing"}), "tone", "")["error"]["code"],
+            -32602
+        );
+        client.end();
+    }
+}
+
+#[test]
+fn names_of_prompts_say_their_server_where_there_may_be_several() {
+    let mut client = Client::start("notes_server", &["serve"], true);
+    let prompts = client.ask("prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"][0]["name"], "notes__improve");
+    let got = client.ask("prompts/get", json!({"name": "notes__improve", "arguments": {"name": "welcome"}}));
+    assert_eq!(got["result"]["messages"][0]["role"], "user");
+    client.end();
+}
+
+#[test]
+fn capabilities_are_what_there_is() {
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}});
+    for (example, has) in [("own_binary", false), ("notes_server", true)] {
+        let mut client = Client::start(example, &["serve"], true);
+        client.modern = false;
+        let capabilities = client.ask("initialize", hello.clone())["result"]["capabilities"].clone();
+        if has {
+            assert_eq!(capabilities["resources"], json!({"subscribe": true}));
+            assert_eq!((&capabilities["prompts"], &capabilities["completions"]), (&json!({}), &json!({})));
+        } else {
+            for absent in ["resources", "prompts", "completions"] {
+                assert_eq!(capabilities.get(absent), None, "{absent}");
+            }
+            assert_eq!(client.ask("resources/list", json!({}))["error"]["code"], -32601);
+        }
+        client.end();
+    }
+}
+
+/// The next notification of this method.
+fn notified(client: &Client, method: &str) -> Value {
+    loop {
+        let message = client.receive();
+        if message["method"] == method {
+            return message["params"].clone();
+        }
+    }
+}
+
+#[test]
+fn an_old_client_follows_a_resource_until_it_forgets_it() {
+    let mut client = Client::start("notes_server", &["serve", "notes"], false);
+    let subscribed = client.ask("resources/subscribe", json!({"uri": "notes://note/a%20b"}));
+    assert!(subscribed.get("error").is_none(), "{subscribed}");
+    let unknown = client.ask("resources/subscribe", json!({"uri": "other://note"}));
+    assert_eq!(unknown["error"]["code"], -32002);
+    client.request("tools/call", json!({"name": "write", "arguments": {"name": "a b", "text": "x"}}));
+    assert_eq!(notified(&client, "notifications/resources/updated")["uri"], "notes://note/a%20b");
+
+    client.ask("resources/subscribe", json!({"uri": "notes://index"}));
+    client.ask("resources/unsubscribe", json!({"uri": "notes://note/a%20b"}));
+    client.request("tools/call", json!({"name": "write", "arguments": {"name": "a b", "text": "y"}}));
+    // The list is told after the note, so that the note would have come first.
+    assert_eq!(notified(&client, "notifications/resources/updated")["uri"], "notes://index");
+    client.end();
+}
+
+#[test]
+fn a_new_client_names_what_it_follows() {
+    let mut client = Client::start("notes_server", &["serve", "notes"], true);
+    let uris = ["notes://index", "other://note"];
+    let listening =
+        client.request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}));
+    let acknowledged = notified(&client, "notifications/subscriptions/acknowledged");
+    assert_eq!(acknowledged["notifications"], json!({"resourceSubscriptions": ["notes://index"]}));
+    client.request("tools/call", json!({"name": "write", "arguments": {"name": "a", "text": "x"}}));
+    let updated = notified(&client, "notifications/resources/updated");
+    assert_eq!(updated["uri"], "notes://index");
+    assert_eq!(updated["_meta"]["io.modelcontextprotocol/subscriptionId"], listening);
+    client.end();
 }

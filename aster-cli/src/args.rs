@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit;
 
@@ -55,7 +55,8 @@ pub(crate) enum Mcp {
     Describe(Describe),
     /// Call a tool.
     Call(Call),
-    /// Serve all tools behind the bridge, over standard input and output or HTTP; with a name, one native server alone.
+    /// Serve all tools, behind the bridge or each by itself, over standard input and output or HTTP; with a name, one
+    /// native server alone.
     Serve(Serve),
     /// Consent to the servers that the project's file declares.
     Trust(Trust),
@@ -106,6 +107,9 @@ pub(crate) struct Call {
 pub(crate) struct Serve {
     /// A native server to serve alone, its tools under their own names.
     pub(crate) name: Option<String>,
+    /// What a client sees of all the servers.
+    #[arg(long, value_enum, default_value_t = Mode::Bridge, conflicts_with = "name")]
+    pub(crate) mode: Mode,
     /// Serve over HTTP at this address, such as `127.0.0.1:8080`, instead; port 0 is any that is free.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
@@ -118,6 +122,14 @@ pub(crate) struct Serve {
     /// A site whose pages may ask, such as `https://app.example`, in place of loopback's; can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// One tool, `aster_mcp`, that finds, describes and calls the others.
+    Bridge,
+    /// Every tool with its own definition, named `server__tool`.
+    Direct,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
-use aster_runtime::gate::approval::{Approver, Terminal};
+use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
@@ -129,14 +129,15 @@ pub(crate) fn interrupted() -> Failure {
 }
 
 /// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
-/// token. Its servers go on starting.
+/// token. Who is asked is the client's user, where the client is trusted to ask them. Its servers go on starting.
 pub(crate) async fn serving(
     config: &Config,
     which: Start<'_>,
     token: Option<&str>,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
-    let host = host(config, which, None, token, output).await?;
+    let approver = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
+    let host = host(config, which, Some(approver), token, output).await?;
     Ok((host, profile("client", config)))
 }
 

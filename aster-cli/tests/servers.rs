@@ -381,7 +381,8 @@ fn serve_ends_with_its_parent_and_leaves_no_server_behind() {
     let script = format!("echo $$ > {}; echo started >> {}; cat > /dev/null", pid.display(), log.display());
     sandbox.user(&servers(&[("peer", format!("{{command: sh, args: [-c, '{script}']}}"))]));
     // The test holds the other end of the pipe, so that the shell's death does not end the input.
-    let mut shell = sandbox.shell(r#"exec 3<&0; "$0" mcp serve <&3 & wait"#);
+    let mut shell = sandbox.prepare(Command::new("sh"));
+    shell.args(["-c", r#"exec 3<&0; "$0" mcp serve <&3 & wait"#, env!("CARGO_BIN_EXE_aster")]);
     let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let input = shell.stdin.take();
     let mut output = shell.stdout.take().unwrap();
@@ -456,6 +457,14 @@ fn serve_offers_the_bridge_and_one_native_server_alone() {
     let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/echo", "arguments": {"text": "hi"}}});
     let called = talk(&["mcp", "serve"], &request(2, "tools/call", call));
     assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
+    let direct = ["mcp", "serve", "--mode", "direct"];
+    let call = json!({"name": "peer__echo", "arguments": {"text": "hi"}});
+    let called = talk(&direct, &request(2, "tools/call", call));
+    assert_eq!(called["result"]["content"][0]["text"], "heard hi\u{1b}[2J");
+    let listed = talk(&direct, &request(2, "tools/list", json!({})));
+    let names: Vec<&Value> =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert!(names.contains(&&json!("peer__wipe")) && names.contains(&&json!("web__extract")), "{names:?}");
     fs::remove_file(&log).unwrap();
     let listed = talk(&["mcp", "serve", "web"], &request(2, "tools/list", json!({})));
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -464,6 +473,7 @@ fn serve_offers_the_bridge_and_one_native_server_alone() {
     for name in ["peer", "nobody"] {
         sandbox.run(&["mcp", "serve", name]).expect(2);
     }
+    sandbox.run(&["mcp", "serve", "web", "--mode", "direct"]).expect(2);
     assert!(!exists(&log));
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use proc_macro2::Ident;
 use syn::{Attribute, Expr, Path, Type, Visibility};
 
-use crate::parse::attr::Range;
+use crate::parse::attr::{Kind, Range};
 use crate::parse::doc::Doc;
 
-/// A tool.
+/// A function as what it is published as: a tool, or a resource or prompt, which are called the same way.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct Callable {
+    pub role: Role,
     pub ident: Ident,
     pub visibility: Visibility,
     /// The `cfg`s under which it exists.
@@ -32,8 +33,28 @@ pub(crate) struct Tool {
     pub takes_self: bool,
     pub takes_context: bool,
     pub arguments: Vec<Argument>,
+    /// The schema that the author wrote. There is one argument then, and it is all of them.
+    pub schema: Option<Path>,
     /// `None` is `()`.
     pub output: Option<Type>,
+}
+
+/// What only one kind has.
+#[derive(Debug)]
+pub(crate) enum Role {
+    Tool,
+    Resource { uri: String, mime_type: Option<String>, size: Option<u64> },
+    Prompt,
+}
+
+impl Role {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Tool => Kind::Tool,
+            Self::Resource { .. } => Kind::Resource,
+            Self::Prompt => Kind::Prompt,
+        }
+    }
 }
 
 /// A doc comment; empty where there is none.
@@ -59,6 +80,8 @@ pub(crate) struct Argument {
     pub default: Option<Expr>,
     pub range: Option<Range>,
     pub url: bool,
+    pub header: Option<String>,
+    pub complete: Option<Expr>,
 }
 
 /// A server.
@@ -70,7 +93,8 @@ pub(crate) struct Server {
     pub description: Description,
     pub instructions: Option<String>,
     pub group: Option<Path>,
-    pub tools: Vec<Tool>,
+    /// In source order, of all kinds.
+    pub callables: Vec<Callable>,
 }
 
 /// Where a server's tools stand.

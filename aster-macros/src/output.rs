@@ -7,18 +7,18 @@ use quote::quote;
 use crate::check::{self, Home};
 use crate::diag::{Errors, codes};
 use crate::expand;
-use crate::parse::attr::{ServerOptions, ToolOptions};
+use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
 use crate::parse::item::{self, ServerItem};
 
 /// What a macro puts in the place of its input, and what it has to say about it.
 type Output = (TokenStream, Vec<syn::Error>);
 
-pub(crate) fn mcp_tool(attribute: TokenStream, tokens: TokenStream) -> Output {
+pub(crate) fn callable(kind: Kind, attribute: TokenStream, tokens: TokenStream) -> Output {
     if attribute.to_string() == item::TAKEN {
         return (tokens, Vec::new());
     }
     let mut errors = Errors::default();
-    let options = ToolOptions::parse(attribute, &mut errors);
+    let options = CallableOptions::parse(kind, attribute, &mut errors);
     let function = match item::function(tokens.clone()) {
         Ok(function) => function,
         Err(error) => {
@@ -26,7 +26,7 @@ pub(crate) fn mcp_tool(attribute: TokenStream, tokens: TokenStream) -> Output {
                 Some(keyword) if keyword != "fn" => errors.push(
                     &keyword,
                     &codes::NOT_A_FUNCTION,
-                    format!("`#[mcp_tool]` goes on a function, not on `{keyword}`"),
+                    format!("`#[{}]` goes on a function, not on `{keyword}`", kind.attribute()),
                 ),
                 _ => errors.syntax(error),
             }
@@ -34,11 +34,11 @@ pub(crate) fn mcp_tool(attribute: TokenStream, tokens: TokenStream) -> Output {
         }
     };
 
-    let tool = check::tool(&function, &options, &Home::Package, &mut errors);
-    let generated = match tool {
-        Some(tool) if errors.is_empty() => expand::tool::free(&tool, &options.krate()),
+    let callable = check::callable(kind, &function, &options, &Home::Package, &mut errors);
+    let generated = match callable {
+        Some(callable) if errors.is_empty() => expand::callable::free(&callable, &options.krate()),
         _ => {
-            let stand_in = expand::fallback::tool(&function, &options.krate());
+            let stand_in = expand::fallback::callable(kind, &function, &options.krate());
             return (stand_in, errors.into_vec());
         }
     };

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
@@ -157,13 +158,18 @@ async fn native(
     limit: Duration,
 ) -> Result<ToolResult, DispatchError> {
     if let Some(deadline) = Instant::now().checked_add(limit) {
-        invocation.context = invocation.context.with_deadline(deadline);
+        invocation.context = invocation.context.with_deadline(deadline.into());
     }
+    let clock = invocation.context.limit().clone();
     // A plain `fn` learns by its token that nobody waits any more, whichever way that comes about.
     let abandoned = invocation.context.cancellation().clone().drop_guard();
     // Aborted where the caller gives up. A plain `fn` cannot be aborted: its thread is left to finish alone.
     let task = AbortOnDropHandle::new(tokio::spawn((spec.call)(invocation)));
-    let ended = tokio::time::timeout(limit, task).await.map_err(|_| DispatchError::TimedOut { limit })?;
+    let ended = tokio::select! {
+        biased;
+        ended = task => ended,
+        () = clock.passed() => return Err(DispatchError::TimedOut { limit }),
+    };
     abandoned.disarm();
     match ended {
         Ok(Ok(result)) => Ok(result),

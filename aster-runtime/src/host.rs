@@ -1,7 +1,8 @@
 //! The host: catalogue, gate, dispatch and audit put together, and the pipeline of a call.
 //!
-//! [`HostSession::call`] and [`HostSession::execute`] are the two doors, and both lead through `HostSession::run`:
-//! the one function in which the whole way of a call is read.
+//! [`HostSession::call`] and [`HostSession::execute`] are the doors to tools, [`HostSession::read_resource`] and
+//! [`HostSession::get_prompt`] those to the rest, and all lead through `HostSession::run`: the one function in which the whole
+//! way of a call is read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,7 +19,8 @@ use crate::audit::{AuditSink, Traced, Trail};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    Catalogue, CatalogueError, Health, Listing, NativeCatalogue, Part, external_part, native_parts,
+    Catalogue, CatalogueError, Health, Listing, NativeCatalogue, Part, Resource, Tool, external_part,
+    native_parts,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
@@ -33,13 +35,16 @@ use crate::search::{Ranker, default_ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
-use crate::tool::{ClientLink, JsonObject, ServerEnv, ServerState, ToolContext, ToolResult};
+use crate::tool::{
+    Availability, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult,
+    Withheld,
+};
 
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a call waits for its server to start.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -203,9 +208,15 @@ impl HostBuilder {
         for part in native_parts(&self.entries)? {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
-        let env = ServerEnv { egress: self.gate.egress.clone() };
+        let updates = ResourceUpdates::default();
+        let withheld = Withheld::default();
+        let env = ServerEnv {
+            egress: self.gate.egress.clone(),
+            updates: updates.clone(),
+            availability: Availability::default(),
+        };
         let redactor = Redactor::new(self.secrets);
-        let natives = start_natives(&self.entries, self.states, &env, &redactor, &mut parts).await;
+        let natives = start_natives(&self.entries, self.states, &env, &withheld, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
@@ -219,7 +230,8 @@ impl HostBuilder {
             }
             upstreams.insert(name, upstream);
         }
-        let catalogue = Catalogue::merge(parts.values().map(|part| &**part));
+        let changes = withheld.subscribe();
+        let catalogue = merge(&parts, &withheld);
         let shared = Arc::new(Shared {
             routes: Routes { natives, upstreams, timeout: self.call_timeout },
             parts: Mutex::new(parts),
@@ -229,9 +241,11 @@ impl HostBuilder {
             gate: self.gate,
             audit: self.audit,
             redactor,
+            updates,
+            withheld,
             watchers: Mutex::default(),
         });
-        shared.watch_upstreams();
+        shared.watch(changes);
         Ok(Host { shared })
     }
 }
@@ -247,21 +261,24 @@ async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
     env: &ServerEnv,
+    withheld: &Withheld,
     redactor: &Redactor,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
     let starts = entries.iter().map(|entry| {
         let given = given.remove(entry.server());
+        let availability = Availability::new(entry.server(), Arc::clone(withheld));
+        let env = ServerEnv { availability, ..env.clone() };
         async move {
             match (given, entry) {
                 (Some(state), _) => (entry.server(), Ok(state)),
                 (None, Entry::Server(spec)) => {
                     // On a task of its own, so that a panic in one start costs that server alone.
-                    let started = tokio::spawn((spec.start)(env.clone())).await;
+                    let started = tokio::spawn((spec.start)(env)).await;
                     let started = started.map_err(|_| "it panicked while starting".to_owned());
                     (spec.name, started.and_then(|started| started.map_err(|error| error.to_string())))
                 }
-                (None, Entry::Tool(tool)) => (tool.server, Ok(Arc::new(()) as ServerState)),
+                (None, free) => (free.server(), Ok(Arc::new(()) as ServerState)),
             }
         }
     });
@@ -274,8 +291,7 @@ async fn start_natives(
             Err(reason) => {
                 if let Some(part) = parts.get_mut(server) {
                     let part = Arc::make_mut(part);
-                    part.tools.clear();
-                    part.server.tools = 0;
+                    part.clear();
                     part.server.health = Health::Down(redactor.redact(&reason).into_owned());
                 }
             }
@@ -293,22 +309,40 @@ struct Shared {
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     redactor: Redactor,
+    updates: ResourceUpdates,
+    withheld: Withheld,
     watchers: Mutex<JoinSet<()>>,
 }
 
 impl Shared {
-    /// Follows every upstream: a new listing makes a new part and a new catalogue.
-    fn watch_upstreams(self: &Arc<Self>) {
+    /// Follows every upstream, and what native servers withhold: each change makes a new catalogue.
+    fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
             watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream)));
         }
+        watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
     }
 
     fn replace(&self, part: Part) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.insert(part.server.name.clone(), Arc::new(part));
-        self.catalogue.send_replace(Catalogue::merge(parts.values().map(|part| &**part)));
+        self.catalogue.send_replace(merge(&parts, &self.withheld));
+    }
+}
+
+fn merge(parts: &BTreeMap<String, Arc<Part>>, withheld: &Withheld) -> Catalogue {
+    let withheld = withheld.borrow();
+    let parts: Vec<_> = parts.values().map(|part| part.without(&withheld)).collect();
+    Catalogue::merge(parts.iter().map(|part| &**part))
+}
+
+async fn follow_withheld(host: Weak<Shared>, mut withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
+    while withheld.changed().await.is_ok() {
+        withheld.borrow_and_update();
+        let Some(host) = host.upgrade() else { return };
+        let parts = host.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        host.catalogue.send_replace(merge(&parts, &host.withheld));
     }
 }
 
@@ -401,6 +435,17 @@ impl Host {
         self.shared.catalogue.subscribe()
     }
 
+    /// Tells the clients that subscribed to it that the resource with this URI has changed.
+    pub fn resource_updated(&self, uri: &str) {
+        self.shared.updates.notify(uri);
+    }
+
+    /// The resources that change from now on, whoever may see them: an edge asks its session's view.
+    #[must_use]
+    pub fn resource_updates(&self) -> &ResourceUpdates {
+        &self.shared.updates
+    }
+
     /// The budget of the manifest and the bounds of searches.
     #[must_use]
     pub fn config(&self) -> &ProgressiveConfig {
@@ -444,6 +489,8 @@ pub struct CallOptions {
     pub client: Option<Arc<dyn ClientLink>>,
     /// Cancels the call.
     pub cancellation: CancellationToken,
+    /// The name that the caller used, where that is not the id: the audit has both.
+    pub requested: Option<String>,
 }
 
 impl fmt::Debug for CallOptions {
@@ -478,6 +525,93 @@ impl fmt::Debug for HostSession {
         f.debug_struct("HostSession").field("session", &self.session).finish_non_exhaustive()
     }
 }
+
+/// What an execute, a read or a get wants to have called.
+enum Target<'a> {
+    Tool(&'a ExecuteRequest),
+    Resource(&'a str),
+    Prompt(&'a str, &'a JsonObject),
+}
+
+impl Target<'_> {
+    /// What the caller wrote.
+    fn requested(&self) -> &str {
+        match self {
+            Self::Tool(request) => &request.name,
+            Self::Resource(requested) | Self::Prompt(requested, _) => requested,
+        }
+    }
+
+    /// What it means in this session's view and, where they cannot be wrong yet, the arguments.
+    fn resolve<'s>(&self, sight: &'s Sight) -> Result<(&'s Arc<Tool>, Option<JsonObject>), Ended> {
+        let unknown = |what: &str, name: &str| {
+            let message = format!("no {what} `{}` is known", text::one_line(name, 256));
+            Ended::Denied(Denied::new(Check::Scope, message))
+        };
+        match self {
+            Self::Tool(request) => Ok((bridge::resolve(&sight.view, sight.ranker(), &request.name)?, None)),
+            Self::Resource(uri) => {
+                let resource = sight.view.resource(uri).ok_or_else(|| unknown("resource", uri))?;
+                Ok((resource.callable(), resource.arguments(uri)))
+            }
+            Self::Prompt(name, arguments) => {
+                let prompt = ToolId::parse(name).and_then(|id| sight.view.prompt(&id));
+                let prompt = prompt.ok_or_else(|| unknown("prompt", name))?;
+                Ok((prompt.callable(), Some(prompt.arguments(arguments))))
+            }
+        }
+    }
+
+    /// The result with what the function itself does not know.
+    fn complete(&self, callable: &Tool, result: ToolResult) -> ToolResult {
+        if result.is_error() {
+            return result;
+        }
+        let mut value = result.into_value();
+        match self {
+            Self::Tool(_) => {}
+            Self::Resource(uri) => {
+                let contents = value.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten();
+                for contents in contents.filter_map(Value::as_object_mut) {
+                    if !contents.contains_key("uri") {
+                        contents.shift_insert(0, "uri".to_owned(), Value::from(*uri));
+                    }
+                }
+            }
+            Self::Prompt(..) => {
+                if let Some(prompt) = value.as_object_mut() {
+                    prompt.shift_insert(0, "description".to_owned(), Value::from(callable.description()));
+                }
+            }
+        }
+        ToolResult::from_value(value)
+    }
+}
+
+/// What an argument is completed of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reference<'a> {
+    /// The resource template with this text.
+    Resource(&'a str),
+    /// The prompt with this id.
+    Prompt(&'a str),
+}
+
+/// What is suggested for an argument (MCP `CompleteResult`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggested {
+    /// At most [`MAX_SUGGESTIONS`] values.
+    pub values: Vec<String>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether there are more than these.
+    pub has_more: bool,
+}
+
+/// How many values a completion may have.
+///
+/// Source: MCP 2025-11-25, completion.
+pub const MAX_SUGGESTIONS: usize = 100;
 
 /// How a call ends without a result of its own.
 enum Ended {
@@ -547,7 +681,7 @@ impl HostSession {
     /// The same, with a way back to the client and a way to cancel.
     pub async fn call_with(&self, arguments: &Value, options: CallOptions) -> ToolResult {
         let answer = match bridge::parse(arguments) {
-            Ok(Request::Execute(request)) => return self.run(request, options).await.result,
+            Ok(Request::Execute(request)) => return self.run(Target::Tool(&request), options).await.result,
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
                 Ok(bridge::search(&sight.view, sight.ranker(), &request, &self.shared.config))
@@ -575,26 +709,68 @@ impl HostSession {
             arguments: Some(Value::Object(arguments)),
             ..ExecuteRequest::default()
         };
-        self.run(request, options).await
+        self.run(Target::Tool(&request), options).await
+    }
+
+    /// Reads the resource that a URI means. The result's value is `{"contents": […]}` (MCP `ReadResourceResult`).
+    ///
+    /// A URI that means nothing, or nothing that the session may see, is denied by [`Check::Scope`].
+    pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Completed {
+        self.run(Target::Resource(uri), options).await
+    }
+
+    /// Gets a prompt by its id. The result's value is `{"description": …, "messages": […]}` (MCP `GetPromptResult`). Text
+    /// among the arguments is read as JSON where the prompt does not take text.
+    ///
+    /// A prompt that does not exist, or that the session may not see, is denied by [`Check::Scope`].
+    pub async fn get_prompt(&self, id: &str, arguments: JsonObject, options: CallOptions) -> Completed {
+        self.run(Target::Prompt(id, &arguments), options).await
+    }
+
+    /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
+    /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block.
+    #[must_use]
+    pub fn complete(&self, of: Reference<'_>, argument: &str, typed: &str) -> Option<Suggested> {
+        let sight = self.sight();
+        let mut values = match of {
+            Reference::Resource(template) => {
+                let has = |resource: &&Arc<Resource>| resource.template().as_str() == template;
+                sight.view.resources().iter().find(has)?.suggest(argument, typed)
+            }
+            Reference::Prompt(id) => sight.view.prompt(&ToolId::parse(id)?)?.suggest(argument, typed),
+        };
+        let total = values.len();
+        values.truncate(MAX_SUGGESTIONS);
+        Some(Suggested { has_more: total > values.len(), values, total })
+    }
+
+    /// Records a call of a name that stands for no tool of the session. A caller that has names of its own for tools
+    /// reports it, so that this is in the audit like the call of an unknown id.
+    pub fn refuse_unknown(&self, requested: &str) -> Completed {
+        let message = format!("no tool `{}` is known", text::one_line(requested, 128));
+        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        self.end(trail, Err(Denied::new(Check::Scope, message).into()))
     }
 
     /// The whole way of a call: resolved in the session's scope, admitted by the gate, recorded, dispatched, recorded.
-    async fn run(&self, request: ExecuteRequest, options: CallOptions) -> Completed {
+    async fn run(&self, target: Target<'_>, options: CallOptions) -> Completed {
         let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let shared = &*self.shared;
-        let mut trail = self.trail(&call_id, &request.name);
+        let requested = options.requested.as_deref().unwrap_or_else(|| target.requested());
+        let mut trail = self.trail(&call_id, requested);
         let cancellation = options.cancellation.clone();
         let way = async {
-            self.started(&[&request.name]).await;
+            self.started(&[target.requested()]).await;
             let sight = self.sight();
-            let tool = bridge::resolve(&sight.view, sight.ranker(), &request.name)?;
+            let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
-            if self.session.profile().require_describe
-                && !self.session.has_described(tool.id(), &tool.digest())
-            {
-                return Err(BridgeError::NotDescribed(tool.id().clone()).into());
-            }
-            let arguments = bridge::arguments(tool, &request)?;
+            let arguments = match (&target, arguments) {
+                (Target::Tool(request), _) => {
+                    self.check_described(tool)?;
+                    bridge::arguments(tool, request)?
+                }
+                (_, arguments) => arguments.unwrap_or_default(),
+            };
             trail.arguments(&arguments);
             let proposed = Proposed {
                 call_id: Arc::clone(&call_id),
@@ -602,13 +778,16 @@ impl HostSession {
                 tool: Arc::clone(tool),
                 arguments,
             };
-            let admitted = gate::admit(&shared.gate, &self.scope, proposed).await?;
+            let admitted = gate::admit(&shared.gate, &self.scope, proposed, options.client.as_ref()).await?;
             self.check_unchanged(&admitted)?;
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
-                .with_client(options.client);
-            Ok(dispatch::dispatch(&shared.routes, admitted, context).await?)
+                .with_client(options.client)
+                .with_updates(shared.updates.clone())
+                .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
+            let result = dispatch::dispatch(&shared.routes, admitted, context).await?;
+            Ok(target.complete(tool, result))
         };
         let ended = tokio::select! {
             biased;
@@ -660,10 +839,19 @@ impl HostSession {
         let _ = tokio::time::timeout(START_PATIENCE, settled).await;
     }
 
+    /// What a session has to look at before it calls it, where its profile says so.
+    fn check_described(&self, tool: &Tool) -> Result<(), BridgeError> {
+        let described = || self.session.has_described(tool.id(), &tool.digest());
+        if !self.session.profile().require_describe || described() {
+            return Ok(());
+        }
+        Err(BridgeError::NotDescribed(tool.id().clone()))
+    }
+
     /// A human may take minutes, and a hook its time: what they looked at must still be what would be called.
     fn check_unchanged(&self, admitted: &Admitted) -> Result<(), Denied> {
         let tool = &admitted.call().tool;
-        let same = self.sight().view.get(tool.id()).is_some_and(|now| {
+        let same = self.sight().view.callable(tool.id()).is_some_and(|now| {
             Arc::ptr_eq(now, tool) || (now.tier() == tool.tier() && now.definition() == tool.definition())
         });
         if same {

@@ -1,6 +1,6 @@
 //! The runtime of Aster, a compile-time framework for agent tools.
 //!
-//! Annotate a function with [`mcp_tool`], or a group of them with [`mcp_server`], list them with [`catalogue!`], and a
+//! Annotate a function with [`mcp_tool`], [`mcp_resource`] or [`mcp_prompt`], or a group of them with [`mcp_server`], list them with [`catalogue!`], and a
 //! [`Host`] offers them to a language model together with the tools of external MCP servers: as one function and a
 //! budgeted manifest ([`Injection`]), with every call through one [`gate`] and into one [`audit`].
 //!
@@ -62,11 +62,99 @@ pub mod text;
 pub mod tool;
 #[cfg(feature = "upstream")]
 pub mod upstream;
+pub mod uri;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
+/// Publishes a function as a prompt: a template of messages that a user chooses, free or on a server like a tool.
+///
+/// The options are `tier`, which must be there, `group`, `name`, `title`, `timeout`, `server` and `crate`, as for
+/// [`mcp_tool`](macro@mcp_tool). The doc comment is the description. The parameters are the prompt's arguments. A client
+/// sends them as text; what the type of a parameter does not take as text is read as JSON. In `#[arg(…)]`, beside what
+/// tools have, `complete = path` names a function from what has been typed to suggestions, and `complete = ["a", "b"]` lists
+/// them; a parameter whose type is an enum of texts is completed without it. Suggestions are not calls: they are given
+/// without a record, and without approval.
+///
+/// The result is anything that is [`IntoPrompt`]: text, [`PromptMessage`], several of these, or a `Result`.
+///
+/// A prompt is called through the same gate as a tool and has an id in the same space of names, `server/prompt`, by which a
+/// session's groups and globs hide it. It is never offered among tools.
+///
+/// ```
+/// use aster_runtime::{Host, Profile, PromptMessage, catalogue, mcp_prompt};
+/// use serde_json::json;
+///
+/// fn languages(typed: &str) -> Vec<&'static str> {
+///     if typed.is_empty() { vec!["English"] } else { vec!["English", "French", "Finnish"] }
+/// }
+///
+/// /// Asks for a translation.
+/// #[mcp_prompt(tier = Standard, server = "language")]
+/// fn translate(
+///     /// What to translate.
+///     text: String,
+///     /// Into which language.
+///     #[arg(complete = languages)]
+///     into: Option<String>,
+/// ) -> PromptMessage {
+///     PromptMessage::user(format!("Translate into {}: {text}", into.as_deref().unwrap_or("English")))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder().catalogue(catalogue![translate::PROMPT]).build().await?;
+/// let session = host.session(Profile::new("assistant"))?;
+/// let arguments = json!({"text": "Baum"}).as_object().cloned().unwrap_or_default();
+/// let prompt = session.get_prompt("language/translate", arguments, Default::default()).await.result.into_value();
+/// assert_eq!(prompt["messages"][0]["content"]["text"], "Translate into English: Baum");
+/// # Ok(())
+/// # }
+/// ```
+pub use aster_macros::mcp_prompt;
+/// Publishes a function as a resource, which a client reads by its URI: free, or on a server like a tool.
+///
+/// | option | value | without it |
+/// |---|---|---|
+/// | `uri` | a URI, or a template of URIs | does not compile |
+/// | `tier` | `Standard`, `Elevated` or `Restricted`, see [`Tier`] | does not compile |
+/// | `mime_type` | the type of contents that do not name their own | none |
+/// | `size` | the size in bytes, where it is fixed | none |
+/// | `group`, `name`, `title`, `timeout`, `server`, `crate` | as for [`mcp_tool`](macro@mcp_tool) | |
+///
+/// In a template (RFC 6570) `{name}` is one segment and `{+name}` may contain `/`; the variables are the function's
+/// parameters. Values come percent-decoded, and what a parameter's type does not take as text is read as JSON. They are a
+/// client's data: `{name}` is `..` where a client says so, and a function that opens files has to look. Of several resources
+/// that a URI could mean, it is the one without variables, then the one with the most text around them. For `#[arg(complete =
+/// …)]` see [`mcp_prompt`](macro@mcp_prompt).
+///
+/// The result is anything that is [`IntoResource`]: text, `Vec<u8>`, [`Json`], [`ResourceContents`], several of these,
+/// `Option`, where `None` says that there is no such resource, or a `Result`. Whoever knows that a resource has changed says
+/// so with [`ToolContext::resource_updated`] or [`Host::resource_updated`].
+///
+/// A resource is called through the same gate as a tool and has an id in the same space of names, `server/resource`, by which
+/// a session's groups and globs hide it. It is never offered among tools.
+///
+/// ```
+/// use aster_runtime::{Host, Profile, catalogue, mcp_resource};
+///
+/// /// One day's notes.
+/// #[mcp_resource(uri = "notes://{year}/{month}", mime_type = "text/markdown", tier = Standard, server = "notes")]
+/// fn month(year: u16, month: u8) -> Option<String> {
+///     (1..=12).contains(&month).then(|| format!("# {month}/{year}"))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder().catalogue(catalogue![month::RESOURCE]).build().await?;
+/// let session = host.session(Profile::new("assistant"))?;
+/// let read = session.read_resource("notes://2026/11", Default::default()).await.result.into_value();
+/// assert_eq!(read["contents"][0]["text"], "# 11/2026");
+/// # Ok(())
+/// # }
+/// ```
+pub use aster_macros::mcp_resource;
 /// Publishes the tools of an `impl` or of a module as a server.
 ///
 /// | option | value | without it |
@@ -77,8 +165,9 @@ pub mod __private;
 /// | `instructions` | what a client should know to use it well | none |
 /// | `crate` | the path under which a facade re-exports this crate | `::aster_runtime` |
 ///
-/// The doc comment is the server's description. The functions that carry [`mcp_tool`](macro@mcp_tool) are its tools; all
-/// others stay what they are. A type is one server: all of its tools stand in one block.
+/// The doc comment is the server's description. The functions that carry [`mcp_tool`](macro@mcp_tool) are its tools, those
+/// with [`mcp_resource`](macro@mcp_resource) and [`mcp_prompt`](macro@mcp_prompt) its resources and prompts; all others stay
+/// what they are. A type is one server: all of its tools stand in one block.
 ///
 /// On `impl Web` the server's state is a value of `Web`: tools take `&self`, or nothing of it. A server that can make its
 /// own state implements [`McpServer`]; any other is handed to the host, live. `Web::SERVER` is the constant for
@@ -158,6 +247,7 @@ pub use aster_macros::mcp_server;
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | alone, or `= false`, see [`Annotations`] | unsaid |
 /// | `timeout` | `"500ms"`, `"30s"`, `"2m"` | the host's |
 /// | `hot` | listed first in a manifest, with its signature | listed in its turn |
+/// | `schema` | the path of a constant `&'static str`: the input schema as JSON, byte for byte, see below | made of the parameters |
 /// | `server` | the server of a free function | the package's name, with `_` for `-` |
 /// | `crate` | the path under which a facade re-exports this crate, for a free function | `::aster_runtime` |
 ///
@@ -179,6 +269,11 @@ pub use aster_macros::mcp_server;
 /// | `range(a..=b)` | the bounds of a number; one of them may be left out |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
 /// | `url` | the text, or each text of a list, is a URL and stands under egress |
+/// | `header = "…"` | clients send a text, integer or `bool` in this HTTP header too (`x-mcp-header`, MCP 2026-07-28) |
+///
+/// With `schema = SCHEMA` the tool has one parameter, which is the whole object of arguments: a [`JsonObject`], or a struct
+/// that derives `serde::Deserialize` and `schemars::JsonSchema`. Arguments are checked against the constant, and a schema
+/// that is none is a problem of the catalogue at start-up. Nothing in it stands under egress.
 ///
 /// The result is anything that is [`IntoToolResult`]: text, numbers, `bool`, `()`, [`Json`] of any serialisable value,
 /// [`Image`], [`Audio`], [`Resource`], a list of [`Content`], or a `Result` of these.
@@ -226,16 +321,19 @@ pub use aster_macros::mcp_server;
 pub use aster_macros::mcp_tool;
 pub use bridge::{BridgeError, ToolMatch};
 pub use catalogue::{Catalogue, NativeCatalogue};
-pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession};
+pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference, Suggested};
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
 pub use scope::{Filter, FilterError, Scope, View};
 pub use session::{Profile, Session};
-pub use spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
+pub use spec::{
+    Annotations, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec, Tier, ToolSpec,
+};
 pub use tool::{
-    Audio, Content, Image, IntoToolError, IntoToolResult, Invocation, Json, JsonObject, LogLevel, McpServer,
-    Resource, ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
+    Audio, Availability, Content, Image, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation,
+    Json, JsonObject, LogLevel, McpServer, PromptMessage, Resource, ResourceContents, ResourceUpdates,
+    ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };
 
 /// The README's programs, compiled and run.

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -76,7 +76,7 @@ pub struct Fetched {
 /// use aster_runtime::net::{EgressClient, FetchLimits};
 ///
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = EgressClient::new(EgressPolicy::default())?;
+/// let client = EgressClient::new(EgressPolicy::default());
 /// let refused = client.get("http://169.254.169.254/latest/meta-data/", &FetchLimits::default()).await;
 /// assert!(refused.unwrap_err().to_string().contains("metadata"));
 /// # Ok(())
@@ -85,7 +85,8 @@ pub struct Fetched {
 /// ```
 #[derive(Clone)]
 pub struct EgressClient {
-    http: Client,
+    /// Made for the first request: reading the system's certificates takes longer than all else at the start of a host.
+    http: Arc<OnceLock<Result<Client, String>>>,
     policy: Arc<EgressPolicy>,
     lookup: Lookup,
 }
@@ -95,25 +96,28 @@ type Lookup = Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<Socke
 
 impl EgressClient {
     /// A client under this policy.
-    ///
-    /// # Errors
-    ///
-    /// Where TLS cannot be set up, for example without any trusted certificates.
-    pub fn new(policy: EgressPolicy) -> Result<Self, ClientError> {
+    #[must_use]
+    pub fn new(policy: EgressPolicy) -> Self {
         Self::with_lookup(policy, Arc::new(|name, port| system_lookup(name, port).boxed()))
     }
 
-    fn with_lookup(policy: EgressPolicy, lookup: Lookup) -> Result<Self, ClientError> {
-        let http = Client::builder()
-            .user_agent(concat!("aster/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .dns_resolver(Pinned)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .build()
-            .map_err(|error| ClientError(root_cause(&error)))?;
-        Ok(Self { http, policy: Arc::new(policy), lookup })
+    fn with_lookup(policy: EgressPolicy, lookup: Lookup) -> Self {
+        Self { http: Arc::default(), policy: Arc::new(policy), lookup }
+    }
+
+    fn http(&self) -> Result<&Client, Kind> {
+        let made = self.http.get_or_init(|| {
+            Client::builder()
+                .user_agent(concat!("aster/", env!("CARGO_PKG_VERSION")))
+                .redirect(redirect::Policy::none())
+                .referer(false)
+                .no_proxy()
+                .dns_resolver(Pinned)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .build()
+                .map_err(|error| root_cause(&error))
+        });
+        made.as_ref().map_err(|reason| Kind::NoClient { reason: reason.clone() })
     }
 
     /// The policy it works under.
@@ -191,7 +195,7 @@ impl EgressClient {
         };
 
         let request =
-            self.http.get(url.clone()).headers(headers.clone()).header(ACCEPT, limits.accept.join(", "));
+            self.http()?.get(url.clone()).headers(headers.clone()).header(ACCEPT, limits.accept.join(", "));
         let response = PINS.scope(pins, request.send()).await.map_err(transport)?;
 
         let peer = response.remote_addr().ok_or(Kind::UnknownPeer)?;
@@ -350,11 +354,6 @@ fn root_cause(error: &reqwest::Error) -> String {
     if std::ptr::addr_eq(cause, error) { "the request failed".to_owned() } else { cause.to_string() }
 }
 
-/// The client cannot be set up.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the HTTP client cannot be set up: {0}")]
-pub struct ClientError(String);
-
 /// Why a fetch has no answer, in words for a model. It names an origin and never a path, a query or a header's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchError {
@@ -459,6 +458,12 @@ pub enum FetchErrorKind {
         /// Its name.
         name: String,
     },
+    /// TLS cannot be set up, for example without any trusted certificates.
+    #[error("the HTTP client cannot be set up: {reason}")]
+    NoClient {
+        /// The innermost error.
+        reason: String,
+    },
     /// The address that answered is not known, and so cannot be checked.
     #[error("the address that answered is not known")]
     UnknownPeer,
@@ -496,7 +501,7 @@ mod tests {
             let found = lookup(&name, count.fetch_add(1, Ordering::SeqCst));
             std::future::ready(Ok(found)).boxed()
         });
-        EgressClient::with_lookup(policy, lookup).unwrap()
+        EgressClient::with_lookup(policy, lookup)
     }
 
     async fn server(responses: &[(&str, ResponseTemplate)]) -> MockServer {
@@ -690,7 +695,7 @@ mod tests {
             .unwrap()
             .ports([open.address().port(), address.port()]);
         let lookup: Lookup = Arc::new(move |_, _| std::future::ready(Ok(vec![address])).boxed());
-        let client = EgressClient::with_lookup(policy, lookup).unwrap();
+        let client = EgressClient::with_lookup(policy, lookup);
         let url = format!("http://name.example:{}/", address.port());
         let error = client.get(&url, &FetchLimits::default()).await.unwrap_err();
         assert!(matches!(error.kind, Kind::Refused(_)), "{error}");
@@ -780,7 +785,7 @@ mod tests {
             std::future::pending::<()>().await;
         });
         let policy = EgressPolicy::default().allow_private([address.to_string()]).unwrap();
-        let client = EgressClient::new(policy).unwrap();
+        let client = EgressClient::new(policy);
         let limits = FetchLimits { timeout: Duration::from_millis(300), ..FetchLimits::default() };
         let error = client.get(&format!("http://{address}/"), &limits).await.unwrap_err();
         assert_eq!(
@@ -796,7 +801,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         drop(listener);
         let policy = EgressPolicy::default().allow_private([address.to_string()]).unwrap();
-        let client = EgressClient::new(policy).unwrap();
+        let client = EgressClient::new(policy);
         let error = client
             .get(&format!("http://{address}/?token=secret"), &FetchLimits::default())
             .await

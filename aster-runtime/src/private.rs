@@ -13,9 +13,10 @@ use std::sync::Arc;
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
 use crate::spec::{StartFuture, ToolFuture};
 use crate::tool::{
-    IntoToolResult, Invocation, McpServer, Ranged, ServerEnv, ServerState, StartError, ToolArg, ToolContext,
-    ToolError, ToolResult,
+    IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv, ServerState,
+    StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
 };
+use crate::uri;
 
 pub use core::option::Option::{self, None, Some};
 pub use core::prelude::v1::{Clone, Copy, Debug, Eq, PartialEq, derive};
@@ -26,7 +27,10 @@ pub use core::{concat, env, file};
 pub use inventory;
 
 pub use crate::schema::InputSchema;
-pub use crate::spec::{Annotations, Entry, Group, Location, NativeServer, ServerSpec, Tier, ToolSpec};
+pub use crate::spec::{
+    Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec,
+    Tier, ToolSpec,
+};
 pub use crate::{__package_server as package_server, __submit as submit};
 
 /// Puts an entry into the inventory of linked tools, where there is one. The macros cannot see this crate's features.
@@ -117,6 +121,20 @@ impl Call {
         None
     }
 
+    /// All arguments as one value, of a tool with a schema of its own.
+    pub fn whole<T: ToolArg>(&mut self) -> Option<T> {
+        let arguments = serde_json::Value::Object(std::mem::take(&mut self.invocation.arguments));
+        match T::__decode(&arguments) {
+            Ok(decoded) => Some(decoded),
+            Err(error) => {
+                let place = error.path.trim_start_matches('.');
+                let place = if place.is_empty() { String::new() } else { format!("`{place}`: ") };
+                self.problems.push(format!("{place}{}", error.reason));
+                None
+            }
+        }
+    }
+
     /// Refuses a number out of bounds.
     pub fn within<T: Ranged>(
         &mut self,
@@ -193,6 +211,49 @@ where
 /// Where the tool failed.
 pub fn result<R: IntoToolResult>(value: R) -> Result<ToolResult, ToolError> {
     value.into_tool_result()
+}
+
+/// A resource's value as a result: `{"contents": […]}`.
+///
+/// # Errors
+///
+/// Where it cannot be read.
+pub fn contents<R: IntoResource>(value: R, mime_type: Option<&str>) -> Result<ToolResult, ToolError> {
+    let contents = value.into_contents()?.into_iter().map(|contents| contents.into_value(mime_type));
+    let contents = contents.collect::<serde_json::Value>();
+    Ok(ToolResult::from_value(serde_json::json!({ "contents": contents })))
+}
+
+/// A prompt's value as a result: `{"messages": […]}`.
+///
+/// # Errors
+///
+/// Where it cannot be made.
+pub fn messages<R: IntoPrompt>(value: R) -> Result<ToolResult, ToolError> {
+    let messages = value.into_messages()?.into_iter().map(crate::tool::PromptMessage::into_value);
+    let messages = messages.collect::<serde_json::Value>();
+    Ok(ToolResult::from_value(serde_json::json!({ "messages": messages })))
+}
+
+/// The values that are suggested for an argument.
+pub fn suggestions<S: Suggestions>(suggestions: S) -> Vec<String> {
+    suggestions.into_values()
+}
+
+/// A schema that the author wrote; where it is no JSON, what is wrong with it, as a text, which is no schema.
+#[must_use]
+pub fn own_schema(schema: &'static str) -> serde_json::Value {
+    match serde_json::from_str(schema) {
+        Ok(schema @ serde_json::Value::Object(_)) => schema,
+        Ok(_) => "it is not an object".into(),
+        Err(error) => format!("it is not JSON: {error}").into(),
+    }
+}
+
+/// The output schema of what has none.
+#[must_use]
+pub fn no_output_schema() -> Option<serde_json::Value> {
+    None
 }
 
 /// The schema of a function's structured result.
@@ -278,7 +339,9 @@ pub const fn groups<const N: usize>(server: &ServerSpec) -> [&'static str; N] {
 }
 
 /// The tool that stands where `#[mcp_tool]` reported an error, so that whatever refers to it does not fail as well.
-pub static BROKEN_TOOL: ToolSpec = ToolSpec {
+pub static BROKEN_TOOL: ToolSpec = BROKEN;
+
+const BROKEN: ToolSpec = ToolSpec {
     server: "broken",
     name: "broken",
     title: None,
@@ -303,9 +366,18 @@ pub static BROKEN_SERVER: ServerSpec = ServerSpec {
     instructions: None,
     group: None,
     tools: &[],
+    resources: &[],
+    prompts: &[],
     start: start_stateless,
     location: Location { file: "", line: 0, package: "" },
 };
+
+/// The resource that stands where `#[mcp_resource]` reported an error.
+pub static BROKEN_RESOURCE: ResourceSpec =
+    ResourceSpec { callable: BROKEN, uri: "broken:", mime_type: None, size: None, completions: &[] };
+
+/// The prompt that stands where `#[mcp_prompt]` reported an error.
+pub static BROKEN_PROMPT: PromptSpec = PromptSpec { callable: BROKEN, completions: &[] };
 
 /// The ASCII lower case of a constant's name.
 #[must_use]
@@ -388,7 +460,7 @@ const fn check_name(what: &str, name: &str) {
     }
 }
 
-/// Checks a list of servers and free tools: names, and that each stands there once.
+/// Checks a list of servers and free functions: names, that each stands there once, and that each URI is one resource's.
 ///
 /// # Panics
 ///
@@ -399,13 +471,13 @@ pub const fn check_catalogue(entries: &[Entry]) {
     while at < entries.len() {
         let entry = &entries[at];
         check_name("server", entry.server());
-        let tools = entry.tools();
-        let mut tool = 0;
-        while tool < tools.len() {
-            check_tool(&tools[tool]);
-            check_once(tools, tool);
-            tool += 1;
+        let mut own = 0;
+        while let Some(callable) = entry.callable(own) {
+            check_tool(callable);
+            check_once(entry, callable, own);
+            own += 1;
         }
+        check_uris(entries, at);
         let mut other = 0;
         while other < at {
             check_pair(&entries[other], entry);
@@ -417,13 +489,42 @@ pub const fn check_catalogue(entries: &[Entry]) {
 
 /// The macro sees a name that is given twice, unless the two stand under different `cfg`s.
 #[track_caller]
-const fn check_once(tools: &'static [ToolSpec], at: usize) {
+const fn check_once(entry: &Entry, callable: &'static ToolSpec, at: usize) {
     let mut other = 0;
     while other < at {
-        if str_eq(tools[other].name, tools[at].name) {
-            check_pair(&Entry::Tool(&tools[other]), &Entry::Tool(&tools[at]));
+        if let Some(first) = entry.callable(other)
+            && str_eq(first.name, callable.name)
+        {
+            twice(first, callable);
         }
         other += 1;
+    }
+}
+
+/// No resource of an entry has the URI of an earlier one.
+#[track_caller]
+const fn check_uris(entries: &[Entry], at: usize) {
+    let own = entries[at].resources();
+    let mut resource = 0;
+    while resource < own.len() {
+        let mut other = 0;
+        while other <= at {
+            let firsts = entries[other].resources();
+            let mut first = 0;
+            while first < firsts.len() && (other < at || first < resource) {
+                if uri::is_same(firsts[first].uri, own[resource].uri) {
+                    Sentence::new()
+                        .text("two resources have the URI `")
+                        .text(own[resource].uri)
+                        .text("`: ")
+                        .places(firsts[first].callable.location, own[resource].callable.location)
+                        .panic();
+                }
+                first += 1;
+            }
+            other += 1;
+        }
+        resource += 1;
     }
 }
 
@@ -432,29 +533,34 @@ const fn check_pair(first: &Entry, second: &Entry) {
     if !str_eq(first.server(), second.server()) {
         return;
     }
-    match (first, second) {
-        (Entry::Tool(one), Entry::Tool(two)) if !str_eq(one.name, two.name) => {}
-        (Entry::Tool(one), Entry::Tool(_)) => Sentence::new()
-            .text("tool `")
-            .text(one.server)
-            .text("/")
-            .text(one.name)
-            .text("` stands twice in the catalogue: ")
-            .places(first, second)
-            .panic(),
-        (Entry::Server(_), Entry::Server(_)) => Sentence::new()
+    match (first.free(), second.free()) {
+        (Some(one), Some(two)) if !str_eq(one.name, two.name) => {}
+        (Some(one), Some(two)) => twice(one, two),
+        (None, None) => Sentence::new()
             .text("server `")
             .text(first.server())
             .text("` stands twice in the catalogue: ")
-            .places(first, second)
+            .places(first.location(), second.location())
             .panic(),
         _ => Sentence::new()
             .text("server `")
             .text(first.server())
             .text("` is both a server and the server of a free tool: ")
-            .places(first, second)
+            .places(first.location(), second.location())
             .panic(),
     }
+}
+
+#[track_caller]
+const fn twice(first: &ToolSpec, second: &ToolSpec) {
+    Sentence::new()
+        .text("`")
+        .text(first.server)
+        .text("/")
+        .text(first.name)
+        .text("` stands twice in the catalogue: ")
+        .places(first.location, second.location)
+        .panic()
 }
 
 /// A sentence put together in a `const`, where there is no `format!`. What does not fit is cut off.
@@ -489,8 +595,8 @@ impl Sentence {
         this.text(ascii_digit(&digit))
     }
 
-    const fn places(self, first: &Entry, second: &Entry) -> Self {
-        self.place(first.location()).text(" and ").place(second.location())
+    const fn places(self, first: Location, second: Location) -> Self {
+        self.place(first).text(" and ").place(second)
     }
 
     const fn place(self, location: Location) -> Self {
@@ -544,6 +650,8 @@ mod tests {
         instructions: None,
         group: None,
         tools: &[],
+        resources: &[],
+        prompts: &[],
         start: start_stateless,
         location: Location { file: "src/other.rs", line: 7, package: "other" },
     };
@@ -553,14 +661,14 @@ mod tests {
         check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH)]);
         assert_eq!(
             panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH), Entry::Tool(&SEARCH)])),
-            "tool `web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
+            "`web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
              (package tools)"
         );
         static TWINS: [ToolSpec; 2] = [named("web", "search"), named("web", "search")];
         static OF_TWINS: ServerSpec = ServerSpec { tools: &TWINS, ..SERVER };
         assert!(
             panic_of(|| check_catalogue(&[Entry::Server(&OF_TWINS)]))
-                .starts_with("tool `web/search` stands twice")
+                .starts_with("`web/search` stands twice")
         );
         assert_eq!(
             panic_of(|| check_catalogue(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),

@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::tool::{JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
+use crate::tool::{HeaderValue, JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
 #[doc(hidden)]
@@ -100,6 +100,11 @@ impl Property<'_> {
         self.set("format", "uri")
     }
 
+    /// Says that clients send the argument in an HTTP header of this name as well.
+    pub fn header<T: HeaderValue>(self, name: &'static str) -> Self {
+        self.set("x-mcp-header", name)
+    }
+
     fn set(mut self, keyword: &str, value: impl Serialize) -> Self {
         // By way of text, for there an `f32` is the decimal that was written: `0.1`, not `0.10000000149011612`. What cannot
         // be written as JSON, such as a map with keys that are no text, is no default for a model either.
@@ -138,6 +143,16 @@ pub(crate) fn output<T: JsonSchema>() -> Value {
         wrapped
     };
     hoist(&mut root, definitions);
+    let mut root = Value::Object(root);
+    normalise(&mut root);
+    root
+}
+
+/// What is asked of a person who is to fill in a value of this type: not yet flat.
+pub(crate) fn form<T: JsonSchema>() -> Value {
+    let mut generator = settings().for_deserialize().into_generator();
+    let mut root = into_object(generator.subschema_for::<T>());
+    hoist(&mut root, generator.take_definitions(true));
     let mut root = Value::Object(root);
     normalise(&mut root);
     root

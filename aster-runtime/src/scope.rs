@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::catalogue::{self, Catalogue, Health, Server, Tool};
+use crate::catalogue::{self, Catalogue, Health, Prompt, Resource, Server, Tool};
 use crate::id::ToolId;
 use crate::session::Profile;
 
@@ -180,7 +180,9 @@ impl Scope {
                     .then(|| Server { tools: visible, ..server.clone() })
             })
             .collect();
-        View { tools, servers }
+        let resources = catalogue.resources().iter().filter(|resource| self.shows(resource.callable()));
+        let prompts = catalogue.prompts().iter().filter(|prompt| self.shows(prompt.callable()));
+        View { tools, resources: resources.cloned().collect(), prompts: prompts.cloned().collect(), servers }
     }
 
     /// A server without visible tools is worth a word only where it is not ready, so that its tools are not known, and
@@ -193,10 +195,12 @@ impl Scope {
     }
 }
 
-/// What one session sees of one catalogue: the visible tools, and the servers they are on. Cheap to clone.
+/// What one session sees of one catalogue: the visible tools, resources and prompts, and the servers that tools are on. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct View {
     tools: Arc<[Arc<Tool>]>,
+    resources: Arc<[Arc<Resource>]>,
+    prompts: Arc<[Arc<Prompt>]>,
     servers: Arc<[Server]>,
 }
 
@@ -205,6 +209,39 @@ impl View {
     #[must_use]
     pub fn tools(&self) -> &[Arc<Tool>] {
         &self.tools
+    }
+
+    /// The visible resources, by server and name.
+    #[must_use]
+    pub fn resources(&self) -> &[Arc<Resource>] {
+        &self.resources
+    }
+
+    /// The visible prompts, by server and name.
+    #[must_use]
+    pub fn prompts(&self) -> &[Arc<Prompt>] {
+        &self.prompts
+    }
+
+    /// The visible resource that a URI means: the one whose URI it is, else the template that describes it most closely.
+    #[must_use]
+    pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
+        let matching = self.resources.iter().filter(|resource| resource.template().matches(uri).is_some());
+        // Of two that are equally close it is the first: `max_by_key` would take the last.
+        matching.rev().max_by_key(|resource| resource.template().precision())
+    }
+
+    /// The visible prompt with this id.
+    #[must_use]
+    pub fn prompt(&self, id: &ToolId) -> Option<&Arc<Prompt>> {
+        catalogue::find(&self.prompts, id)
+    }
+
+    /// What can be called under this id: a tool, or the inside of a resource or prompt.
+    pub(crate) fn callable(&self, id: &ToolId) -> Option<&Arc<Tool>> {
+        self.get(id)
+            .or_else(|| catalogue::find(&self.resources, id).map(|resource| resource.callable()))
+            .or_else(|| self.prompt(id).map(|prompt| prompt.callable()))
     }
 
     /// The servers with visible tools, and those that might have some but are down, starting or switched off. Their

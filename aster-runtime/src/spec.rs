@@ -175,6 +175,56 @@ impl ToolSpec {
     }
 }
 
+/// Suggests values for one argument of a resource template or prompt.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion {
+    /// The argument's name.
+    pub argument: &'static str,
+    /// The values for what has been typed.
+    pub values: fn(&str) -> Vec<String>,
+}
+
+/// One native resource, as `#[mcp_resource]` writes it down: a callable like a tool, so that scope, gate and audit are the
+/// same, which a client reads by URI.
+#[derive(Debug, Clone, Copy)]
+pub struct ResourceSpec {
+    /// Id, tier, group, arguments and function. The arguments are the variables of the URI.
+    pub callable: ToolSpec,
+    /// The URI, or a template of URIs (RFC 6570).
+    pub uri: &'static str,
+    /// The type of what does not name its own.
+    pub mime_type: Option<&'static str>,
+    /// The size in bytes, where it is fixed.
+    pub size: Option<u64>,
+    /// What is suggested for variables.
+    pub completions: &'static [Completion],
+}
+
+impl ResourceSpec {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry(&'static self) -> Entry {
+        Entry::Resource(self)
+    }
+}
+
+/// One native prompt, as `#[mcp_prompt]` writes it down: a callable like a tool, which a user chooses.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptSpec {
+    /// Id, tier, group, arguments and function.
+    pub callable: ToolSpec,
+    /// What is suggested for arguments.
+    pub completions: &'static [Completion],
+}
+
+impl PromptSpec {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn entry(&'static self) -> Entry {
+        Entry::Prompt(self)
+    }
+}
+
 /// One native server, as `#[mcp_server]` writes it down.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerSpec {
@@ -186,10 +236,14 @@ pub struct ServerSpec {
     pub description: &'static str,
     /// What a client should know to use it well.
     pub instructions: Option<&'static str>,
-    /// The group of its tools; `None` is a group named like the server.
+    /// The group of what it has; `None` is a group named like the server.
     pub group: Option<Group>,
     /// Its tools, in source order.
     pub tools: &'static [ToolSpec],
+    /// Its resources, in source order.
+    pub resources: &'static [ResourceSpec],
+    /// Its prompts, in source order.
+    pub prompts: &'static [PromptSpec],
     /// Makes the state.
     pub start: fn(ServerEnv) -> StartFuture,
     /// Where it stands.
@@ -219,13 +273,17 @@ pub trait NativeServer: Send + Sync + 'static {
     fn __implemented_by_the_macro();
 }
 
-/// One line of `catalogue![…]`, and one item of the inventory: a server, or a free function's tool.
+/// One line of `catalogue![…]`, and one item of the inventory: a server, or what one free function is.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry {
-    /// A server and all of its tools.
+    /// A server and all that it has.
     Server(&'static ServerSpec),
-    /// One free function; those with the same server name make up that server.
+    /// One free function that is a tool; free functions with the same server name make up that server.
     Tool(&'static ToolSpec),
+    /// One that is a resource.
+    Resource(&'static ResourceSpec),
+    /// One that is a prompt.
+    Prompt(&'static PromptSpec),
 }
 
 impl Entry {
@@ -235,6 +293,8 @@ impl Entry {
         match self {
             Self::Server(server) => server.name,
             Self::Tool(tool) => tool.server,
+            Self::Resource(resource) => resource.callable.server,
+            Self::Prompt(prompt) => prompt.callable.server,
         }
     }
 
@@ -244,16 +304,26 @@ impl Entry {
         match self {
             Self::Server(server) => server.location,
             Self::Tool(tool) => tool.location,
+            Self::Resource(resource) => resource.callable.location,
+            Self::Prompt(prompt) => prompt.callable.location,
+        }
+    }
+
+    /// What a free function is as a callable; `None` for a server.
+    #[must_use]
+    pub const fn free(&self) -> Option<&'static ToolSpec> {
+        match self {
+            Self::Server(_) => None,
+            Self::Tool(tool) => Some(tool),
+            Self::Resource(resource) => Some(&resource.callable),
+            Self::Prompt(prompt) => Some(&prompt.callable),
         }
     }
 
     /// Whether both are the same declaration. Constants have no address to compare: each use may be a copy.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let key = |entry: &Self| match entry {
-            Self::Server(server) => (server.name, "", server.location),
-            Self::Tool(tool) => (tool.server, tool.name, tool.location),
-        };
+        let key = |entry: &Self| (entry.server(), entry.free().map(|free| free.name), entry.location());
         key(self) == key(other)
     }
 
@@ -263,6 +333,41 @@ impl Entry {
         match self {
             Self::Server(server) => server.tools,
             Self::Tool(tool) => std::slice::from_ref(tool),
+            _ => &[],
+        }
+    }
+
+    /// The resources it brings.
+    #[must_use]
+    pub const fn resources(&self) -> &'static [ResourceSpec] {
+        match self {
+            Self::Server(server) => server.resources,
+            Self::Resource(resource) => std::slice::from_ref(resource),
+            _ => &[],
+        }
+    }
+
+    /// The prompts it brings.
+    #[must_use]
+    pub const fn prompts(&self) -> &'static [PromptSpec] {
+        match self {
+            Self::Server(server) => server.prompts,
+            Self::Prompt(prompt) => std::slice::from_ref(prompt),
+            _ => &[],
+        }
+    }
+
+    /// One of the callables it brings, counted through tools, resources and prompts. They share one space of names.
+    pub(crate) const fn callable(&self, at: usize) -> Option<&'static ToolSpec> {
+        let (tools, resources, prompts) = (self.tools(), self.resources(), self.prompts());
+        if at < tools.len() {
+            Some(&tools[at])
+        } else if at < tools.len() + resources.len() {
+            Some(&resources[at - tools.len()].callable)
+        } else if at < tools.len() + resources.len() + prompts.len() {
+            Some(&prompts[at - tools.len() - resources.len()].callable)
+        } else {
+            None
         }
     }
 }

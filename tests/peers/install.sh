@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the real MCP servers that tests/real_servers.rs talks to, into target/peers or the directory given.
-# Needs npm, node and python3. Its standard output is what to set so that the test runs:
+# Installs the real MCP servers and clients that the tests talk to, into target/peers or the directory given. Needs npm,
+# node and python3. Its standard output is what to set so that the tests run:
 #
 #     export "$(tests/peers/install.sh)" && cargo test --test real_servers
 set -eu
@@ -11,7 +11,7 @@ mkdir -p "$peers"
 peers=$(CDPATH='' cd -- "$peers" && pwd)
 
 cp "$here/package.json" "$peers/package.json"
-# Without scripts: none of these servers needs any, and a script is code that nobody looked at.
+# Without scripts: none of these packages needs any, and a script is code that nobody looked at.
 npm install --prefix "$peers" --ignore-scripts --no-audit --no-fund --no-package-lock >&2
 
 python3 -m venv "$peers/venv"

@@ -1,9 +1,10 @@
-//! `aster mcp serve`: the bridge, or one server, for an MCP client over standard input and output, or for many over HTTP.
+//! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output, or for many
+//! over HTTP.
 
 use aster_runtime::serve::{self, Parent, ServeError, Shape, http};
 use serde_json::json;
 
-use crate::args::{Global, Serve};
+use crate::args::{Global, Mode, Serve};
 use crate::compose::{self, Start};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -17,6 +18,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     let (shape, start) = match &arguments.name {
         // It is a native one.
         Some(name) => (Shape::Server(name.clone()), Start::For(&[])),
+        None if arguments.mode == Mode::Direct => (Shape::Direct, Start::All),
         None => (Shape::Bridge, Start::All),
     };
     let token = arguments.token_env.as_deref().map(token).transpose()?;

@@ -49,14 +49,8 @@ impl Sandbox {
         self.prepare(Command::new(env!("CARGO_BIN_EXE_aster")))
     }
 
-    /// A shell that runs this script, in which `$0` is the command.
-    pub(crate) fn shell(&self, script: &str) -> Command {
-        let mut shell = self.prepare(Command::new("sh"));
-        shell.args(["-c", script, env!("CARGO_BIN_EXE_aster")]);
-        shell
-    }
-
-    fn prepare(&self, mut command: Command) -> Command {
+    /// The same surroundings for another program.
+    pub(crate) fn prepare(&self, mut command: Command) -> Command {
         command
             .current_dir(self.path("project"))
             .env_clear()

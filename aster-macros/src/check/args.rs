@@ -1,57 +1,107 @@
-//! A tool's parameters: which one is the context, and what the others are called on the wire.
+//! The parameters of what is published: which one is the context, and what the others are called on the wire.
 
 use quote::{ToTokens, quote};
 use syn::visit::Visit;
-use syn::{Expr, ExprCall, ExprLit, ExprUnary, Ident, Lifetime, Lit, Pat, Type, TypeReference, UnOp};
+use syn::{Expr, ExprCall, ExprLit, ExprUnary, Ident, Lifetime, Lit, LitStr, Pat, Type, TypeReference, UnOp};
 
 use super::name;
 use super::signature::impl_trait;
 use crate::diag::{Errors, codes};
 use crate::model::Argument;
-use crate::parse::attr::{ArgOptions, Range};
+use crate::parse::attr::{ArgOptions, Kind, Range};
 use crate::parse::item::{Function, Parameter, bare};
 
 /// More than this, and a model fills them in badly.
 const MAX_ARGUMENTS: usize = 16;
 
-/// Whether the tool takes the context, and its arguments, unless one of them is wrong.
-pub(crate) fn check(function: &Function, errors: &mut Errors) -> (bool, Option<Vec<Argument>>) {
+/// An argument with the tokens that its name was read from.
+pub(super) type Judged<'a> = (Argument, Wire<'a>);
+
+/// Whether the function takes the context, and its arguments, unless one of them is wrong.
+pub(super) fn check<'a>(
+    kind: Kind,
+    function: &'a Function,
+    has_schema: bool,
+    errors: &mut Errors,
+) -> (bool, Option<Vec<Judged<'a>>>) {
     let (contexts, parameters): (Vec<_>, Vec<_>) =
         function.parameters.iter().enumerate().partition(|(_, parameter)| is_context(&parameter.ty));
     context(&contexts, errors);
 
     if let Some((_, first_too_many)) = parameters.get(MAX_ARGUMENTS) {
         let what = format!(
-            "tool `{}` takes {} arguments, and {MAX_ARGUMENTS} are the most",
+            "{} `{}` takes {} arguments, and {MAX_ARGUMENTS} are the most",
+            kind.noun(),
             function.signature.ident,
             parameters.len()
         );
         errors.push(&first_too_many.pattern, &codes::TOO_MANY, what);
     }
+    if has_schema {
+        whole(function, &parameters, errors);
+    }
 
     // Every parameter is looked at, also after one that is wrong.
-    let judged: Vec<Option<(Argument, Wire<'_>)>> = parameters
+    let judged: Vec<Option<Judged<'_>>> = parameters
         .iter()
         .map(|(position, parameter)| {
             let may_be_context = *position == 0 && contexts.is_empty();
-            argument(parameter, may_be_context, errors)
+            argument(kind, parameter, may_be_context, has_schema, errors)
         })
         .collect();
-    let named: Vec<&(Argument, Wire<'_>)> = judged.iter().flatten().collect();
+    let named: Vec<&Judged<'_>> = judged.iter().flatten().collect();
     for (at, (second, wire)) in named.iter().enumerate() {
         if let Some((_, first)) = named[..at].iter().find(|(first, _)| first.name == second.name) {
             let what = format!("two arguments are called `{}` on the wire", second.name);
             errors.push_pair(wire, first, &codes::SAME_ARGUMENT, what);
         }
     }
-    let arguments = judged.into_iter().map(|judged| judged.map(|(argument, _)| argument)).collect();
-    (!contexts.is_empty(), arguments)
+    same_headers(&parameters, errors);
+    (!contexts.is_empty(), judged.into_iter().collect())
+}
+
+/// With a schema of its own, a tool has one parameter, of which the schema says everything.
+fn whole(function: &Function, parameters: &[(usize, &Parameter)], errors: &mut Errors) {
+    match parameters {
+        [(_, only)] => {
+            if let Some(option) = only.options.first() {
+                errors.push(option, &codes::OWN_SCHEMA, "`#[arg]` stands beside a schema of one's own");
+            }
+        }
+        several => {
+            let what = format!(
+                "tool `{}` has a schema of its own, and {} parameters",
+                function.signature.ident,
+                several.len()
+            );
+            match several.get(1) {
+                Some((_, second)) => errors.push(&second.pattern, &codes::OWN_SCHEMA, what),
+                None => errors.push(&function.signature.ident, &codes::OWN_SCHEMA, what),
+            }
+        }
+    }
+}
+
+/// Two arguments in one header.
+fn same_headers(parameters: &[(usize, &Parameter)], errors: &mut Errors) {
+    let headers: Vec<LitStr> = parameters
+        .iter()
+        // What is wrong with the options has been said.
+        .filter_map(|(_, parameter)| ArgOptions::parse(&parameter.options, &mut Errors::default()).header)
+        .collect();
+    for (at, second) in headers.iter().enumerate() {
+        let name = second.value();
+        if let Some(first) = headers[..at].iter().find(|first| first.value().eq_ignore_ascii_case(&name)) {
+            let what = format!("two arguments stand in the header `{}`", name.escape_debug());
+            errors.push_pair(second, first, &codes::SAME_HEADER, what);
+        }
+    }
 }
 
 /// What an argument's name on the wire was read from.
-enum Wire<'a> {
+pub(super) enum Wire<'a> {
     Pattern(&'a Pat),
-    Literal(syn::LitStr),
+    Literal(LitStr),
 }
 
 impl ToTokens for Wire<'_> {
@@ -100,18 +150,33 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
 }
 
 fn argument<'a>(
+    kind: Kind,
     parameter: &'a Parameter,
     may_be_context: bool,
+    has_schema: bool,
     errors: &mut Errors,
-) -> Option<(Argument, Wire<'a>)> {
+) -> Option<Judged<'a>> {
     let options = ArgOptions::parse(&parameter.options, errors);
+    if let Some(header) = options.header.as_ref().filter(|header| !name::is_header(&header.value())) {
+        let what = format!("`{}` cannot be the name of a header", header.value().escape_debug());
+        errors.push(header, &codes::HEADER, what);
+    }
+    for (key, owners, help) in [
+        ("header", &[Kind::Tool][..], "remove it: only the arguments of tools are sent in headers"),
+        ("complete", &[Kind::Resource, Kind::Prompt], "remove it: only resources and prompts are completed"),
+    ] {
+        if let Some(written) = options.keys.get(key).filter(|_| !owners.contains(&kind)) {
+            let what = format!("`{key}` is no option of the arguments of a {}", kind.noun());
+            errors.push_with_help(written, &codes::OTHER_ATTRIBUTE, what, help);
+        }
+    }
     if let Some(range) = &options.range {
         numbers(range, options.default.as_ref(), errors);
     }
     for condition in &parameter.conditions {
         errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
     }
-    let is_owned = owned(&parameter.ty, may_be_context, errors);
+    let is_owned = owned(kind, &parameter.ty, may_be_context, errors);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone())),
         None => (identifier(&parameter.pattern, errors)?, Wire::Pattern(&parameter.pattern)),
@@ -120,7 +185,8 @@ fn argument<'a>(
         errors.push(&parameter.pattern, &codes::PATTERN, "an argument cannot be taken apart");
         return None;
     }
-    let is_named = name::argument(&name, &wire, errors);
+    // The one parameter of a tool with its own schema has no name on the wire.
+    let is_named = has_schema || name::argument(&name, &wire, errors);
     (is_owned && is_named).then(|| {
         let argument = Argument {
             name,
@@ -129,6 +195,8 @@ fn argument<'a>(
             default: options.default,
             range: options.range,
             url: options.url,
+            header: options.header.as_ref().map(LitStr::value),
+            complete: options.complete,
         };
         (argument, wire)
     })
@@ -194,9 +262,9 @@ fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
 }
 
 /// Reports what an argument's type borrows or leaves open.
-fn owned(ty: &Type, may_be_context: bool, errors: &mut Errors) -> bool {
+fn owned(kind: Kind, ty: &Type, may_be_context: bool, errors: &mut Errors) -> bool {
     if let Some(ty) = impl_trait(ty) {
-        errors.push(&ty, &codes::GENERIC, "a tool cannot be generic");
+        errors.push(&ty, &codes::GENERIC, format!("a {} cannot be generic", kind.noun()));
         return false;
     }
     let mut search = Borrowed::default();

@@ -5,15 +5,16 @@ mod args;
 pub(crate) mod name;
 pub(crate) mod server;
 mod signature;
+mod uri;
 
 use proc_macro2::Span;
 
 use crate::diag::{Errors, codes};
-use crate::model::{Description, Tool};
-use crate::parse::attr::{TOOL_KEYS, ToolOptions};
-use crate::parse::item::{Function, is_tool};
+use crate::model::{Callable, Description, Role};
+use crate::parse::attr::{CallableOptions, Kind};
+use crate::parse::item::{Function, kind};
 
-/// Where a tool stands.
+/// Where something stands that is published.
 #[derive(Debug)]
 pub(crate) enum Home {
     /// On its own; its server is the package, unless it says otherwise.
@@ -33,19 +34,21 @@ impl Home {
     }
 }
 
-/// Judges one tool. `None` where something is wrong, which has then been reported.
-pub(crate) fn tool(
+/// Judges one function that is published. `None` where something is wrong, which has then been reported.
+pub(crate) fn callable(
+    kind: Kind,
     function: &Function,
-    options: &ToolOptions,
+    options: &CallableOptions,
     home: &Home,
     errors: &mut Errors,
-) -> Option<Tool> {
+) -> Option<Callable> {
     let ident = &function.signature.ident;
-    attributes(function, home, errors);
-    signature::check(function, home, errors);
-    let (takes_context, arguments) = args::check(function, errors);
-    let description = description(function, errors);
-    let name = name::tool(ident, options.name.as_ref(), errors);
+    attributes(kind, function, home, errors);
+    signature::check(kind, function, home, errors);
+    let (takes_context, arguments) = args::check(kind, function, options.schema.is_some(), errors);
+    let role = role(kind, function, options, arguments.as_deref(), errors);
+    let description = description(kind, function, errors);
+    let name = name::callable(ident, options.name.as_ref(), errors);
     if matches!(home, Home::Package) && name::is_primitive(ident) {
         let what = format!("the type beside this function would hide the primitive `{ident}`");
         errors.push(ident, &codes::PRIMITIVE, what);
@@ -54,14 +57,12 @@ pub(crate) fn tool(
     if let (Some(server), Some(name)) = (&server, &name) {
         name::whole(server, name, options.name.as_ref(), ident, errors);
     }
-    if options.keys.lacks("tier", TOOL_KEYS) {
-        let at = function.tool.first().map_or_else(Span::call_site, |attribute| {
-            attribute.path().segments.last().map_or_else(Span::call_site, |segment| segment.ident.span())
-        });
-        errors.push_at(at, &codes::NO_TIER, format!("tool `{ident}` has no tier"));
+    if options.keys.lacks("tier", kind.keys()) {
+        errors.push_at(at(function), &codes::NO_TIER, format!("{} `{ident}` has no tier", kind.noun()));
     }
 
-    Some(Tool {
+    Some(Callable {
+        role: role?,
         ident: ident.clone(),
         visibility: function.visibility.clone(),
         conditions: function.conditions(),
@@ -80,9 +81,44 @@ pub(crate) fn tool(
         is_async: function.signature.asyncness.is_some(),
         takes_self: function.signature.receiver().is_some(),
         takes_context,
-        arguments: arguments?,
+        arguments: arguments?.into_iter().map(|(argument, _)| argument).collect(),
+        schema: options.schema.clone(),
         output: signature::output(&function.signature),
     })
+}
+
+/// Where an option is missing: at the attribute's name.
+fn at(function: &Function) -> Span {
+    let name = function.published.first().and_then(|attribute| attribute.path().segments.last());
+    name.map_or_else(Span::call_site, |name| name.ident.span())
+}
+
+/// What the kind alone has.
+fn role(
+    kind: Kind,
+    function: &Function,
+    options: &CallableOptions,
+    arguments: Option<&[args::Judged<'_>]>,
+    errors: &mut Errors,
+) -> Option<Role> {
+    match kind {
+        Kind::Tool => Some(Role::Tool),
+        Kind::Prompt => Some(Role::Prompt),
+        Kind::Resource => {
+            if options.keys.lacks("uri", kind.keys()) {
+                let what = format!("resource `{}` has no URI", function.signature.ident);
+                errors.push_at(at(function), &codes::NO_URI, what);
+            }
+            let literal = options.uri.as_ref()?;
+            let variables = uri::variables(literal, errors)?;
+            let is_right = uri::agrees(literal, &variables, arguments?, errors);
+            is_right.then(|| Role::Resource {
+                uri: literal.value(),
+                mime_type: options.mime_type.as_ref().map(syn::LitStr::value),
+                size: options.size,
+            })
+        }
+    }
 }
 
 /// Whether a function shows by itself that it stands in an `impl` or a `trait`.
@@ -92,23 +128,29 @@ pub(crate) fn is_method(function: &Function) -> bool {
         || signature::self_type(&function.signature).is_some()
 }
 
-/// Attributes that cannot stand beside `#[mcp_tool]`: itself, and those that turn a function into an entry point.
-fn attributes(function: &Function, home: &Home, errors: &mut Errors) {
-    // A free function's first `#[mcp_tool]` is the one being expanded, and not among its attributes.
-    let own = if matches!(home, Home::Package) { 0 } else { 1 };
-    for second in function.tool.iter().skip(own) {
-        errors.push(second, &codes::CONFLICTING, "`#[mcp_tool]` is given twice");
+/// Attributes that cannot stand beside the one that publishes: another of its kind, and those that turn a function into
+/// an entry point.
+fn attributes(kind: Kind, function: &Function, home: &Home, errors: &mut Errors) {
+    let own = kind.attribute();
+    // A free function's first attribute is the one being expanded, and not among its attributes.
+    let skipped = if matches!(home, Home::Package) { 0 } else { 1 };
+    for second in function.published.iter().skip(skipped) {
+        let what = match self::kind(second).map(Kind::attribute) {
+            Some(other) if other != own => format!("`#[{other}]` cannot stand beside `#[{own}]`"),
+            _ => format!("`#[{own}]` is given twice"),
+        };
+        errors.push(second, &codes::CONFLICTING, what);
     }
-    for attribute in function.attributes.iter().filter(|attribute| !is_tool(attribute)) {
+    for attribute in &function.attributes {
         let Some(last) = attribute.path().segments.last() else { continue };
         if last.ident == "test" || last.ident == "main" || last.ident == "bench" {
-            let what = format!("`#[{}]` cannot stand beside `#[mcp_tool]`", last.ident);
+            let what = format!("`#[{}]` cannot stand beside `#[{own}]`", last.ident);
             errors.push(attribute, &codes::CONFLICTING, what);
         }
     }
 }
 
-fn server(options: &ToolOptions, home: &Home, errors: &mut Errors) -> Option<String> {
+fn server(options: &CallableOptions, home: &Home, errors: &mut Errors) -> Option<String> {
     let Some(server) = home.server() else {
         return options.server.as_ref().and_then(|literal| name::literal("server", literal, errors));
     };
@@ -118,31 +160,33 @@ fn server(options: &ToolOptions, home: &Home, errors: &mut Errors) -> Option<Str
                 key,
                 &codes::OTHER_ATTRIBUTE,
                 format!("`{key}` belongs to a free function"),
-                "say it on the `#[mcp_server]` around this tool",
+                "say it on the `#[mcp_server]` around this function",
             );
         }
     }
     Some(server.to_owned())
 }
 
-fn description(function: &Function, errors: &mut Errors) -> Option<Description> {
+fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<Description> {
+    let noun = kind.noun();
     let (ident, doc) = (&function.signature.ident, &function.doc);
     if !doc.present {
-        errors.push(ident, &codes::NO_DESCRIPTION, format!("tool `{ident}` has no description"));
+        errors.push(ident, &codes::NO_DESCRIPTION, format!("{noun} `{ident}` has no description"));
         return None;
     }
     if doc.computed {
         return Some(doc.into());
     }
     if doc.text.is_empty() {
-        errors.push(&doc.tokens, &codes::PLACEHOLDER, format!("the description of tool `{ident}` is empty"));
+        let what = format!("the description of {noun} `{ident}` is empty");
+        errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }
     let letters =
         |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let said = letters(&doc.text);
     if said == letters(&ident.to_string()) || ["", "todo", "fixme", "tbd", "xxx"].contains(&said.as_str()) {
-        let what = format!("the description of tool `{ident}` says nothing");
+        let what = format!("the description of {noun} `{ident}` says nothing");
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }

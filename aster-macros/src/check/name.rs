@@ -13,8 +13,8 @@ const MAX_ID: usize = 64;
 /// The bridge's name.
 const RESERVED: &str = "aster_mcp";
 
-/// A tool's name: what the option says, or the function's own.
-pub(crate) fn tool(ident: &Ident, given: Option<&LitStr>, errors: &mut Errors) -> Option<String> {
+/// The name of what is published: what the option says, or the function's own.
+pub(crate) fn callable(ident: &Ident, given: Option<&LitStr>, errors: &mut Errors) -> Option<String> {
     match given {
         Some(literal) => self::literal("name", literal, errors),
         None => check(&ident.unraw().to_string(), ident, "name", errors),
@@ -109,6 +109,11 @@ pub(crate) fn whole(server: &str, name: &str, given: Option<&LitStr>, ident: &Id
 /// Whether an argument's name is taken: by MCP, by the bridge, or by generated code.
 pub(crate) fn is_reserved_argument(name: &str) -> bool {
     name == "_meta" || name == "arguments" || name.starts_with("__aster")
+}
+
+/// Whether a header may have this name: a token (RFC 9110, section 5.6.2).
+pub(crate) fn is_header(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
 /// An argument's name on the wire: what Anthropic and OpenAI accept as a property.

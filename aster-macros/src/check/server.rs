@@ -3,13 +3,13 @@
 use syn::ext::IdentExt as _;
 use syn::{Ident, LitStr, Path, Type};
 
-use super::{Home, name, tool};
+use super::{Home, callable, name};
 use crate::diag::{Errors, codes};
-use crate::model::{Server, ServerHome, Tool};
-use crate::parse::attr::{ServerOptions, ToolOptions};
+use crate::model::{Callable, Server, ServerHome};
+use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
 use crate::parse::item::{ImplBlock, Module, ServerItem, bare};
 
-/// Judges a server and its tools. `None` where something is wrong, which has then been reported.
+/// Judges a server and what it publishes. `None` where something is wrong, which has then been reported.
 pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Errors) -> Option<Server> {
     let (home, name) = match item {
         ServerItem::Impl(block) => of_impl(block, options, errors)?,
@@ -21,11 +21,12 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         ServerHome::Impl(..) => Home::Impl { server },
         ServerHome::Module(_) => Home::Module { server },
     };
-    let judged: Vec<Option<(Tool, Option<LitStr>)>> = item
-        .tools()
+    let judged: Vec<Option<(Callable, Option<LitStr>)>> = item
+        .published()
         .map(|function| {
-            let options = function.tool.first().map(|attribute| ToolOptions::of(attribute, errors))?;
-            Some((tool(function, &options, &tool_home, errors)?, options.name))
+            let (attribute, kind) = (function.published.first()?, function.kind()?);
+            let options = CallableOptions::of(kind, attribute, errors);
+            Some((callable(kind, function, &options, &tool_home, errors)?, options.name))
         })
         .collect();
     if judged.is_empty() {
@@ -45,7 +46,10 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         description: item.doc().into(),
         instructions: options.instructions.as_ref().map(LitStr::value),
         group: options.group.clone(),
-        tools: judged.into_iter().map(|judged| judged.map(|(tool, _)| tool)).collect::<Option<_>>()?,
+        callables: judged
+            .into_iter()
+            .map(|judged| judged.map(|(callable, _)| callable))
+            .collect::<Option<_>>()?,
     })
 }
 
@@ -96,14 +100,15 @@ fn last(path: &Path) -> Option<Ident> {
     path.segments.last().map(|segment| segment.ident.clone())
 }
 
-fn same_names(tools: &[&(Tool, Option<LitStr>)], server: Option<&str>, errors: &mut Errors) {
-    for (at, (second, literal)) in tools.iter().enumerate() {
-        // Two tools under different `cfg`s may well be one tool.
-        let clashes = |(first, _): &&&(Tool, Option<LitStr>)| {
+fn same_names(callables: &[&(Callable, Option<LitStr>)], server: Option<&str>, errors: &mut Errors) {
+    for (at, (second, literal)) in callables.iter().enumerate() {
+        // Two under different `cfg`s may well be one.
+        let clashes = |(first, _): &&&(Callable, Option<LitStr>)| {
             first.name == second.name && first.conditions.is_empty() && second.conditions.is_empty()
         };
-        let Some((first, first_literal)) = tools[..at].iter().find(clashes) else { continue };
-        let what = format!("tool `{}` is declared twice in server `{}`", second.name, server.unwrap_or("…"));
+        let Some((first, first_literal)) = callables[..at].iter().find(clashes) else { continue };
+        let (noun, server) = (second.role.kind().noun(), server.unwrap_or("…"));
+        let what = format!("{noun} `{}` is declared twice in server `{server}`", second.name);
         match (literal, first_literal) {
             (Some(literal), Some(first)) => errors.push_pair(literal, first, &codes::SAME_TOOL, what),
             (Some(literal), None) => errors.push_pair(literal, &first.ident, &codes::SAME_TOOL, what),
@@ -116,7 +121,8 @@ fn same_names(tools: &[&(Tool, Option<LitStr>)], server: Option<&str>, errors: &
 /// Reports functions of different names that become one variant of the tool enum.
 fn same_variants(item: &ServerItem, errors: &mut Errors) {
     let tools: Vec<(&Ident, String, bool)> = item
-        .tools()
+        .published()
+        .filter(|function| function.kind() == Some(Kind::Tool))
         .map(|tool| {
             let function = &tool.signature.ident;
             (function, name::variant(function), tool.conditions().is_empty())

@@ -9,18 +9,20 @@ use syn::{
 
 use super::Home;
 use crate::diag::{Errors, codes};
+use crate::parse::attr::Kind;
 use crate::parse::item::{Function, bare};
 
-pub(crate) fn check(function: &Function, home: &Home, errors: &mut Errors) {
+pub(crate) fn check(kind: Kind, function: &Function, home: &Home, errors: &mut Errors) {
+    let noun = kind.noun();
     let signature = &function.signature;
     if !function.has_body() {
         let what = format!("`{}` has no body to call", signature.ident);
         errors.push(signature, &codes::NO_BODY, what);
     }
-    qualifiers(signature, errors);
-    generics(signature, errors);
-    receiver(signature, home, errors);
-    returned(signature, errors);
+    qualifiers(noun, signature, errors);
+    generics(noun, signature, errors);
+    receiver(noun, signature, home, errors);
+    returned(noun, signature, errors);
 }
 
 /// The return type; `None` is `()`. The lifetimes of the function are left open in it, for outside they have no name.
@@ -57,9 +59,9 @@ fn without_names(tokens: TokenStream, named: &[&Ident]) -> TokenStream {
     tokens.into_iter().map(replace).collect()
 }
 
-fn qualifiers(signature: &Signature, errors: &mut Errors) {
+fn qualifiers(noun: &str, signature: &Signature, errors: &mut Errors) {
     let mut report = |at: TokenStream, qualifier: &str| {
-        errors.push(at, &codes::QUALIFIED, format!("a tool cannot be {qualifier}"));
+        errors.push(at, &codes::QUALIFIED, format!("a {noun} cannot be {qualifier}"));
     };
     if let Some(token) = &signature.constness {
         report(token.to_token_stream(), "`const`");
@@ -76,10 +78,10 @@ fn qualifiers(signature: &Signature, errors: &mut Errors) {
 }
 
 /// Types and constants make a schema depend on the caller; a lifetime does not.
-fn generics(signature: &Signature, errors: &mut Errors) {
+fn generics(noun: &str, signature: &Signature, errors: &mut Errors) {
     let generic =
         signature.generics.params.iter().find(|parameter| !matches!(parameter, GenericParam::Lifetime(_)));
-    let what = "a tool cannot be generic";
+    let what = format!("a {noun} cannot be generic");
     if let Some(parameter) = generic {
         errors.push(parameter, &codes::GENERIC, what);
     } else if let Some(clause) = &signature.generics.where_clause {
@@ -87,7 +89,7 @@ fn generics(signature: &Signature, errors: &mut Errors) {
     }
 }
 
-fn receiver(signature: &Signature, home: &Home, errors: &mut Errors) {
+fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors) {
     let Some(receiver) = signature.receiver() else {
         // Without a receiver, a method that lacks its server can only be told by its types.
         if let (Home::Package, Some(of_impl)) = (home, self_type(signature)) {
@@ -113,7 +115,7 @@ fn receiver(signature: &Signature, home: &Home, errors: &mut Errors) {
             errors.push(receiver, &codes::NO_SERVER, what);
         }
         Home::Impl { .. } if !is_shared => {
-            let what = format!("tool `{}` needs its server for itself", signature.ident);
+            let what = format!("{noun} `{}` needs its server for itself", signature.ident);
             errors.push(receiver, &codes::RECEIVER, what);
         }
         Home::Impl { .. } => {}
@@ -135,13 +137,13 @@ pub(crate) fn self_type(signature: &Signature) -> Option<Ident> {
     search.0
 }
 
-fn returned(signature: &Signature, errors: &mut Errors) {
+fn returned(noun: &str, signature: &Signature, errors: &mut Errors) {
     let ReturnType::Type(_, ty) = &signature.output else { return };
     if let Type::Never(never) = bare(ty) {
-        errors.push(never, &codes::OUTPUT, format!("tool `{}` returns nothing", signature.ident));
+        errors.push(never, &codes::OUTPUT, format!("{noun} `{}` returns nothing", signature.ident));
     }
     if let Some(ty) = impl_trait(ty) {
-        let what = format!("tool `{}` does not name what it returns", signature.ident);
+        let what = format!("{noun} `{}` does not name what it returns", signature.ident);
         let is_future = ty.bounds.iter().any(|bound| match bound {
             TypeParamBound::Trait(bound) => {
                 bound.path.segments.last().is_some_and(|segment| segment.ident == "Future")

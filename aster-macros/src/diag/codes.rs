@@ -11,13 +11,18 @@
 //! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
 //! | A0214 | a URL that is no text | `UrlText` |
 //! | A0215 | a range of something that is no number | `Ranged` |
+//! | A0216 | suggestions that are no list of texts | `Suggestions` |
+//! | A0219 | a header of something that cannot stand in one | `HeaderValue` |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
+//! | A0304 | the value of a resource that is none | `IntoResource` |
+//! | A0305 | the value of a prompt that is none | `IntoPrompt` |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
 //! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
+//! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
 #[derive(Debug)]
@@ -38,19 +43,19 @@ pub(crate) static WRONG_VALUE: Code =
 
 pub(crate) static NO_TIER: Code = Code {
     id: "A0004",
-    title: "a tool names its tier; tiers are never guessed",
+    title: "tiers are never guessed",
     help: "add `tier = Standard`, `Elevated` or `Restricted`",
 };
 
 pub(crate) static NOT_A_FUNCTION: Code = Code {
     id: "A0005",
-    title: "a tool is a function, a server is an `impl` or a `mod`",
+    title: "what is published is a function, a server is an `impl` or a `mod`",
     help: "put `#[mcp_tool]` on a function; for a group of tools put `#[mcp_server]` on the `impl`",
 };
 
 pub(crate) static NO_BODY: Code = Code {
     id: "A0006",
-    title: "a tool is a function that can be called",
+    title: "what is published can be called",
     help: "put the attribute on the method that implements it",
 };
 
@@ -68,22 +73,19 @@ pub(crate) static TRAIT_IMPL: Code = Code {
 
 pub(crate) static CONFLICTING: Code = Code {
     id: "A0009",
-    title: "a tool has one `#[mcp_tool]` and no attribute that makes it an entry point",
+    title: "a function is published once, and is no entry point",
     help: "remove one of them",
 };
 
 pub(crate) static OTHER_ATTRIBUTE: Code =
     Code { id: "A0010", title: "each attribute has its own options", help: "move it there" };
 
-pub(crate) static GENERIC: Code = Code {
-    id: "A0102",
-    title: "a tool's JSON schema is fixed at compile time",
-    help: "name a concrete type",
-};
+pub(crate) static GENERIC: Code =
+    Code { id: "A0102", title: "a JSON schema is fixed at compile time", help: "name a concrete type" };
 
 pub(crate) static QUALIFIED: Code = Code {
     id: "A0103",
-    title: "a tool is a plain or an async safe function",
+    title: "what is published is a plain or an async safe function",
     help: "wrap it in a safe function without the qualifier",
 };
 
@@ -124,7 +126,7 @@ pub(crate) static UNNAMED: Code = Code {
 };
 
 pub(crate) static TWO_CONTEXTS: Code =
-    Code { id: "A0203", title: "a tool takes one `&ToolContext`", help: "remove one" };
+    Code { id: "A0203", title: "there is one `&ToolContext`", help: "remove one" };
 
 pub(crate) static CONTEXT_NOT_FIRST: Code =
     Code { id: "A0204", title: "`&ToolContext` comes before the arguments", help: "move it to the front" };
@@ -161,8 +163,23 @@ pub(crate) static DEFAULT_OUTSIDE: Code = Code {
 
 pub(crate) static CONDITIONAL: Code = Code {
     id: "A0212",
-    title: "a tool's arguments are the same wherever it is compiled",
-    help: "put the `cfg` on the tool, or make the argument an `Option`",
+    title: "arguments are the same wherever their function is compiled",
+    help: "put the `cfg` on the function, or make the argument an `Option`",
+};
+
+pub(crate) static HEADER: Code = Code {
+    id: "A0217",
+    title: "a header's name is a token of HTTP (RFC 9110, section 5.6.2)",
+    help: "use letters, digits and `-`",
+};
+
+pub(crate) static SAME_HEADER: Code =
+    Code { id: "A0218", title: "a header carries one argument; its case does not count", help: "rename one" };
+
+pub(crate) static OWN_SCHEMA: Code = Code {
+    id: "A0220",
+    title: "a schema of one's own describes all arguments as one value",
+    help: "take one parameter, such as `arguments: JsonObject`, without `#[arg]`",
 };
 
 pub(crate) static CHARACTER: Code =
@@ -182,19 +199,19 @@ pub(crate) static START: Code = Code {
 
 pub(crate) static NO_DESCRIPTION: Code = Code {
     id: "A0404",
-    title: "the model chooses tools by their description",
+    title: "the model, or its user, chooses by the description",
     help: "add a doc comment that says what it does and when to use it: `/// …`",
 };
 
 pub(crate) static PLACEHOLDER: Code = Code {
     id: "A0405",
-    title: "the model chooses tools by their description",
+    title: "the model, or its user, chooses by the description",
     help: "say what it does and when to use it",
 };
 
 pub(crate) static SAME_TOOL: Code = Code {
     id: "A0407",
-    title: "a tool's name is its own on its server",
+    title: "a name stands once on a server, whatever has it",
     help: "rename one, or set `name = \"…\"`",
 };
 
@@ -212,9 +229,33 @@ pub(crate) static PRIMITIVE: Code = Code {
 
 pub(crate) static NO_TOOLS: Code = Code {
     id: "A0601",
-    title: "a server is a set of tools",
+    title: "a server is a set of tools, resources and prompts",
     help: "add `#[mcp_tool(tier = …)]` to its functions, or remove `#[mcp_server]`",
 };
 
 pub(crate) static CRATE_NOT_A_PATH: Code =
     Code { id: "A0606", title: "`crate` says where the runtime is re-exported", help: "write a path" };
+
+pub(crate) static NO_URI: Code = Code {
+    id: "A0701",
+    title: "a resource is read by its URI",
+    help: "add `uri = \"notes://today\"`, or a template such as `uri = \"notes://{id}\"`",
+};
+
+pub(crate) static URI: Code = Code {
+    id: "A0702",
+    title: "a URI has a scheme, and of RFC 6570 the variables `{name}` and `{+name}`, which can be told apart",
+    help: "write it as in `notes://{id}` or `files:///{+path}`",
+};
+
+pub(crate) static NO_PARAMETER: Code = Code {
+    id: "A0703",
+    title: "the variables of a URI are the parameters of its function",
+    help: "add the parameter, or give one that name with `#[arg(name = \"…\")]`",
+};
+
+pub(crate) static NO_VARIABLE: Code = Code {
+    id: "A0704",
+    title: "the variables of a URI are the parameters of its function",
+    help: "write it into the URI, or remove the parameter",
+};

@@ -6,7 +6,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Expr, Type};
 
-use crate::model::{Argument, Tool};
+use crate::model::{Argument, Callable, Role};
 
 /// The same tokens, resolved as before, at another place.
 pub(super) fn respan(tokens: &TokenStream, at: Span) -> TokenStream {
@@ -24,7 +24,7 @@ fn at(tokens: &impl ToTokens) -> Span {
 
 /// Adds an argument to the schema.
 pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
-    let Argument { name, ty, default, range, url, .. } = argument;
+    let Argument { name, ty, default, range, url, header, .. } = argument;
     let description = super::description(private, &argument.description);
     let spot = at(ty);
     let default = default.as_ref().map(|default| {
@@ -37,7 +37,24 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
         quote_spanned!(spot=> .range::<#ty>(#minimum, #maximum))
     });
     let url = url.then(|| quote_spanned!(spot=> .url::<#ty>()));
-    quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #default #range #url;)
+    let header = header.as_ref().map(|header| quote_spanned!(spot=> .header::<#ty>(#header)));
+    quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #default #range #url #header;)
+}
+
+/// What is suggested for an argument, given what has been typed.
+pub(super) fn suggestions(private: &TokenStream, typed: &Ident, complete: &Expr) -> TokenStream {
+    let spot = at(complete);
+    match complete {
+        Expr::Array(list) => quote_spanned!(spot=> |_| #private::suggestions(#list)),
+        path => quote_spanned!(spot=> |#typed| #private::suggestions(#path(#typed))),
+    }
+}
+
+/// Reads all arguments out of a call as one value.
+pub(super) fn decode_whole(call: &Ident, local: &Ident, argument: &Argument) -> TokenStream {
+    let ty = &argument.ty;
+    let spot = at(ty);
+    quote_spanned!(spot=> let #local = #call.whole::<#ty>();)
 }
 
 /// Reads an argument out of a call.
@@ -67,20 +84,32 @@ fn closure(ty: &Type, default: &Expr) -> TokenStream {
 }
 
 /// The generator of the output schema.
-pub(super) fn output_schema(private: &TokenStream, tool: &Tool) -> TokenStream {
-    let (ty, spot) = output(tool);
-    quote_spanned!(spot=> #private::output_schema::<#ty>)
+pub(super) fn output_schema(private: &TokenStream, callable: &Callable) -> TokenStream {
+    let (ty, spot) = output(callable);
+    match callable.role {
+        Role::Tool => quote_spanned!(spot=> #private::output_schema::<#ty>),
+        Role::Resource { .. } | Role::Prompt => {
+            quote_spanned!(Span::mixed_site()=> #private::no_output_schema)
+        }
+    }
 }
 
 /// Turns what the function returned into a result.
-pub(super) fn result(private: &TokenStream, tool: &Tool, value: TokenStream) -> TokenStream {
-    let (ty, spot) = output(tool);
-    quote_spanned!(spot=> #private::result::<#ty>(#value))
+pub(super) fn result(private: &TokenStream, callable: &Callable, value: TokenStream) -> TokenStream {
+    let (ty, spot) = output(callable);
+    match &callable.role {
+        Role::Tool => quote_spanned!(spot=> #private::result::<#ty>(#value)),
+        Role::Resource { mime_type, .. } => {
+            let mime_type = super::option(private, mime_type.as_ref());
+            quote_spanned!(spot=> #private::contents::<#ty>(#value, #mime_type))
+        }
+        Role::Prompt => quote_spanned!(spot=> #private::messages::<#ty>(#value)),
+    }
 }
 
-fn output(tool: &Tool) -> (TokenStream, Span) {
-    match &tool.output {
+fn output(callable: &Callable) -> (TokenStream, Span) {
+    match &callable.output {
         Some(ty) => (ty.to_token_stream(), at(ty)),
-        None => (quote!(()), at(&tool.ident)),
+        None => (quote!(()), at(&callable.ident)),
     }
 }

@@ -1,32 +1,35 @@
 //! What stands in for a tool or server that was not right: enough for everything that refers to it.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::Attribute;
 
+use super::callable::{located, names};
 use super::server::{enum_of, tool_enum};
-use super::tool::located;
 use crate::check::server::last_segment;
 use crate::check::{is_method, name};
+use crate::parse::attr::Kind;
 use crate::parse::item::{Function, ServerItem};
 use crate::path::CratePath;
 
 /// The function, and its constant. A method stays alone: nothing but methods may stand beside it. So does a function whose
 /// type would hide a primitive.
-pub(crate) fn tool(function: &Function, krate: &CratePath) -> TokenStream {
+pub(crate) fn callable(kind: Kind, function: &Function, krate: &CratePath) -> TokenStream {
     if is_method(function) || name::is_primitive(&function.signature.ident) {
         return quote!(#function);
     }
     let private = krate.private();
     let place = located(&function.signature.ident, &function.signature.ident);
     let visibility = &function.visibility;
+    let (constant, ty, _) = names(kind);
+    let broken = format_ident!("BROKEN_{constant}", span = Span::mixed_site());
     quote_spanned! {Span::mixed_site()=>
         #function
         #[doc = "Not right."]
         #visibility enum #place {}
         impl #place {
             #[doc = "Not right."]
-            #visibility const TOOL: &'static #private::ToolSpec = &#private::BROKEN_TOOL;
+            #visibility const #constant: &'static #private::#ty = &#private::#broken;
         }
     }
 }
@@ -43,8 +46,11 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         #[doc = "Not right."]
         pub const GROUPS: &'static [&'static str] = &[];
     };
-    let tools: Vec<(&Ident, Vec<Attribute>)> =
-        item.tools().map(|tool| (&tool.signature.ident, tool.conditions())).collect();
+    let tools: Vec<(&Ident, Vec<Attribute>)> = item
+        .published()
+        .filter(|function| function.kind() == Some(Kind::Tool))
+        .map(|tool| (&tool.signature.ident, tool.conditions()))
+        .collect();
     // Two of one name have been reported.
     let is_first = |at: usize| {
         let name = name::variant(tools[at].0);

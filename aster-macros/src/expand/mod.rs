@@ -5,9 +5,9 @@
 //! sees: private types, `Self`, the inside of another function.
 
 mod asserts;
+pub(crate) mod callable;
 pub(crate) mod fallback;
 pub(crate) mod server;
-pub(crate) mod tool;
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};

@@ -4,10 +4,11 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::tool::{deprecated, located, spec};
+use super::callable::{deprecated, located, spec};
 use super::{location, option};
 use crate::check::name;
-use crate::model::{Server, ServerHome, Tool};
+use crate::model::{Callable, Server, ServerHome};
+use crate::parse::attr::Kind;
 use crate::path::CratePath;
 
 /// What stands beside the `impl`, or at the end of the module.
@@ -30,8 +31,8 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
             pub const GROUPS: &'static [&'static str] = &#private::groups::<{ #spec.tools.len() }>(#spec);
         }
     };
-    let variants =
-        server.tools.iter().map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(about_tool(tool))));
+    let variants = of_kind(server, Kind::Tool)
+        .map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(about_tool(tool))));
     match &server.home {
         ServerHome::Impl(ty, ident) => {
             let name = enum_of(ident);
@@ -73,6 +74,10 @@ pub(crate) fn beside(server: &Server, krate: &CratePath) -> TokenStream {
     }
 }
 
+fn of_kind(server: &Server, kind: Kind) -> impl Iterator<Item = &Callable> {
+    server.callables.iter().filter(move |callable| callable.role.kind() == kind)
+}
+
 /// The name of the tool enum beside an `impl`.
 pub(super) fn enum_of(ident: &Ident) -> Ident {
     format_ident!("{}Tool", ident.unraw(), span = Span::call_site())
@@ -100,13 +105,13 @@ pub(super) fn tool_enum<'a>(
     }
 }
 
-fn about_tool(tool: &Tool) -> String {
+fn about_tool(tool: &Callable) -> String {
     format!("`{}`", tool.name)
 }
 
 /// The constant that describes a server, as an expression.
 fn constant(server: &Server, private: &TokenStream) -> TokenStream {
-    let Server { name, tools, .. } = server;
+    let name = &server.name;
     let description = super::description(private, &server.description);
     let title = option(private, server.title.as_ref());
     let instructions = option(private, server.instructions.as_ref());
@@ -124,11 +129,15 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
         }
         ServerHome::Module(ident) => (quote!(), quote!(#private::start_stateless), ident),
     };
-    let tools = tools.iter().map(|tool| {
-        let (conditions, ident) = (&tool.conditions, &tool.ident);
-        let spec = spec(tool, &quote!(#name), &quote!(#scope #ident), private);
-        quote!(#(#conditions)* #spec)
-    });
+    let specs = |kind| {
+        let specs = of_kind(server, kind).map(|callable| {
+            let (conditions, ident) = (&callable.conditions, &callable.ident);
+            let spec = spec(callable, &quote!(#name), &quote!(#scope #ident), private);
+            quote!(#(#conditions)* #spec)
+        });
+        quote!(&[#(#specs),*])
+    };
+    let (tools, resources, prompts) = (specs(Kind::Tool), specs(Kind::Resource), specs(Kind::Prompt));
     let location = location(private, at.span());
     quote_spanned! {Span::mixed_site()=>
         #private::ServerSpec {
@@ -137,7 +146,9 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
             description: #description,
             instructions: #instructions,
             group: #group,
-            tools: &[#(#tools),*],
+            tools: #tools,
+            resources: #resources,
+            prompts: #prompts,
             start: #start,
             location: #location,
         }

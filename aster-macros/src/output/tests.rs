@@ -4,6 +4,10 @@ use quote::quote;
 
 use super::*;
 
+fn tool(attribute: TokenStream, tokens: TokenStream) -> Output {
+    callable(Kind::Tool, attribute, tokens)
+}
+
 /// The output as formatted source.
 fn pretty((tokens, errors): Output) -> String {
     assert!(errors.is_empty(), "{errors:?}");
@@ -24,7 +28,7 @@ fn headlines((_, errors): &Output) -> Vec<String> {
 
 #[test]
 fn a_free_function() {
-    snapshot!(pretty(mcp_tool(
+    snapshot!(pretty(tool(
         quote!(tier = Standard, hot),
         quote! {
             /// Adds two whole numbers.
@@ -84,6 +88,31 @@ fn a_module_and_a_facade() {
 }
 
 #[test]
+fn a_resource_and_a_prompt() {
+    let resource = callable(
+        Kind::Resource,
+        quote!(uri = "notes://{id}", mime_type = "text/plain", tier = Standard, server = "notes"),
+        quote! {
+            /// One note.
+            async fn note(#[arg(complete = ids)] id: String) -> Option<String> {
+                find(id).await
+            }
+        },
+    );
+    let prompt = callable(
+        Kind::Prompt,
+        quote!(tier = Standard, server = "notes"),
+        quote! {
+            /// Asks for a review.
+            fn review(#[arg(complete = ["draft", "final"])] state: Option<String>) -> String {
+                ask(state)
+            }
+        },
+    );
+    snapshot!(format!("{}\n{}", pretty(resource), pretty(prompt)));
+}
+
+#[test]
 fn every_mistake_is_told_and_the_item_stays() {
     let output = mcp_server(
         quote!(titel = "The web", name = "the web"),
@@ -122,7 +151,7 @@ fn every_mistake_is_told_and_the_item_stays() {
 
 #[test]
 fn a_misspelt_tier_is_not_missing_as_well() {
-    let output = mcp_tool(
+    let output = tool(
         quote!(teir = Standard),
         quote! {
             /// Fetches a page.
@@ -139,7 +168,7 @@ fn what_macro_rules_hands_over_is_understood() {
         proc_macro2::TokenTree::from(proc_macro2::Group::new(proc_macro2::Delimiter::None, tokens))
     };
     let (context, borrowed) = (grouped(quote!(&ToolContext)), grouped(quote!(&str)));
-    let output = mcp_tool(
+    let output = tool(
         quote!(tier = Standard),
         quote! {
             /// Fetches a page.
@@ -162,7 +191,7 @@ fn a_method_without_its_server_stays_alone() {
             fn fetch();
         ),
     ] {
-        let (tokens, errors) = mcp_tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #method));
+        let (tokens, errors) = tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #method));
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(tokens.to_string().ends_with(&method.to_string()), "{tokens}");
     }
@@ -171,7 +200,7 @@ fn a_method_without_its_server_stays_alone() {
 #[test]
 fn numbers_are_compared_where_they_are_written() {
     let judged = |option: TokenStream| {
-        let output = mcp_tool(
+        let output = tool(
             quote!(tier = Standard),
             quote! {
                 /// Lists the pages.
@@ -191,7 +220,7 @@ fn numbers_are_compared_where_they_are_written() {
 #[test]
 fn help_knows_the_case() {
     let help = |function: TokenStream| {
-        let (_, errors) = mcp_tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #function));
+        let (_, errors) = tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #function));
         let [error] = errors.as_slice() else { panic!("{errors:?}") };
         error.to_string().lines().nth(1).unwrap_or_default().to_owned()
     };

@@ -27,14 +27,62 @@ pub(crate) const TOOL_KEYS: &[&str] = &[
     "timeout",
     "server",
     "hot",
+    "schema",
     "crate",
 ];
+
+/// Options of `#[mcp_resource(…)]`.
+pub(crate) const RESOURCE_KEYS: &[&str] =
+    &["uri", "tier", "group", "name", "title", "mime_type", "size", "timeout", "server", "crate"];
+
+/// Options of `#[mcp_prompt(…)]`.
+pub(crate) const PROMPT_KEYS: &[&str] = &["tier", "group", "name", "title", "timeout", "server", "crate"];
+
+/// What a function is published as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Resource,
+    Prompt,
+}
+
+impl Kind {
+    /// The kind whose attribute has this name.
+    pub(crate) fn of(attribute: &Ident) -> Option<Self> {
+        [Self::Tool, Self::Resource, Self::Prompt].into_iter().find(|kind| attribute == kind.attribute())
+    }
+
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Self::Tool => "mcp_tool",
+            Self::Resource => "mcp_resource",
+            Self::Prompt => "mcp_prompt",
+        }
+    }
+
+    /// The word for it in a sentence.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    pub(crate) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Tool => TOOL_KEYS,
+            Self::Resource => RESOURCE_KEYS,
+            Self::Prompt => PROMPT_KEYS,
+        }
+    }
+}
 
 /// Options of `#[mcp_server(…)]`.
 pub(crate) const SERVER_KEYS: &[&str] = &["name", "group", "title", "instructions", "crate"];
 
 /// Options of `#[arg(…)]`.
-pub(crate) const ARG_KEYS: &[&str] = &["default", "range", "name", "url"];
+pub(crate) const ARG_KEYS: &[&str] = &["default", "range", "name", "url", "header", "complete"];
 
 /// One option as it was written.
 #[derive(Debug)]
@@ -69,8 +117,9 @@ impl Keys {
     }
 }
 
+/// Options of what is published: of `#[mcp_tool(…)]`, `#[mcp_resource(…)]` or `#[mcp_prompt(…)]`.
 #[derive(Debug, Default)]
-pub(crate) struct ToolOptions {
+pub(crate) struct CallableOptions {
     pub keys: Keys,
     pub tier: Option<Ident>,
     pub group: Option<Path>,
@@ -83,15 +132,22 @@ pub(crate) struct ToolOptions {
     pub timeout: Option<Duration>,
     pub server: Option<LitStr>,
     pub hot: bool,
+    pub schema: Option<Path>,
+    pub uri: Option<LitStr>,
+    pub mime_type: Option<LitStr>,
+    pub size: Option<u64>,
     pub krate: Option<Path>,
 }
 
-impl ToolOptions {
-    pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
+impl CallableOptions {
+    pub(crate) fn parse(kind: Kind, tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        for written in written("mcp_tool", TOOL_KEYS, tokens, &mut options.keys, errors) {
+        for written in written(kind.attribute(), kind.keys(), tokens, &mut options.keys, errors) {
             let Written { key, value } = written;
             match key.unraw().to_string().as_str() {
+                key_of_others if !kind.keys().contains(&key_of_others) => {
+                    unknown(kind.attribute(), kind.keys(), &key, errors);
+                }
                 "tier" => options.tier = word(&key, value, errors),
                 "group" => options.group = path(&key, value, "groups::RESEARCH", &codes::WRONG_VALUE, errors),
                 "name" => options.name = text(&key, value, "fetch_page", errors),
@@ -103,16 +159,20 @@ impl ToolOptions {
                 "timeout" => options.timeout = duration(&key, value, errors),
                 "server" => options.server = text(&key, value, "calculator", errors),
                 "hot" => options.hot = flag(&key, value, errors).unwrap_or_default(),
+                "schema" => options.schema = path(&key, value, "SCHEMA", &codes::WRONG_VALUE, errors),
+                "uri" => options.uri = text(&key, value, "notes://{id}", errors),
+                "mime_type" => options.mime_type = text(&key, value, "text/plain", errors),
+                "size" => options.size = size(&key, value, errors),
                 "crate" => options.krate = crate_path(&key, value, errors),
-                _ => unknown("mcp_tool", TOOL_KEYS, &key, errors),
+                _ => unknown(kind.attribute(), kind.keys(), &key, errors),
             }
         }
         options
     }
 
-    /// The options of a method's own `#[mcp_tool(…)]`.
-    pub(crate) fn of(attribute: &Attribute, errors: &mut Errors) -> Self {
-        Self::parse(list(attribute, errors), errors)
+    /// The options of a method's own attribute.
+    pub(crate) fn of(kind: Kind, attribute: &Attribute, errors: &mut Errors) -> Self {
+        Self::parse(kind, list(attribute, errors), errors)
     }
 
     pub(crate) fn krate(&self) -> CratePath {
@@ -157,10 +217,13 @@ impl ServerOptions {
 /// `#[arg(…)]` on a parameter.
 #[derive(Debug, Default)]
 pub(crate) struct ArgOptions {
+    pub keys: Keys,
     pub default: Option<Expr>,
     pub range: Option<Range>,
     pub name: Option<LitStr>,
     pub url: bool,
+    pub header: Option<LitStr>,
+    pub complete: Option<Expr>,
 }
 
 /// The bounds of `range(a..=b)`.
@@ -173,15 +236,16 @@ pub(crate) struct Range {
 impl ArgOptions {
     pub(crate) fn parse(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        let mut keys = Keys::default();
         for attribute in attributes {
-            for written in written("arg", ARG_KEYS, list(attribute, errors), &mut keys, errors) {
+            for written in written("arg", ARG_KEYS, list(attribute, errors), &mut options.keys, errors) {
                 let Written { key, value } = written;
                 match key.unraw().to_string().as_str() {
                     "default" => options.default = expression(&key, value, errors),
                     "range" => options.range = range(&key, value, errors),
                     "name" => options.name = text(&key, value, "query", errors),
                     "url" => options.url = flag(&key, value, errors).unwrap_or_default(),
+                    "header" => options.header = text(&key, value, "Region", errors),
+                    "complete" => options.complete = suggestions(&key, value, errors),
                     _ => unknown("arg", ARG_KEYS, &key, errors),
                 }
             }
@@ -279,7 +343,13 @@ fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
         "mcp_tool" if SERVER_KEYS.contains(&name.as_str()) => {
             Some(("`#[mcp_server]`", "write what the tool does in its doc comment"))
         }
-        "mcp_tool" if ARG_KEYS.contains(&name.as_str()) => {
+        "mcp_resource" | "mcp_prompt" if TOOL_KEYS.contains(&name.as_str()) => {
+            Some(("`#[mcp_tool]`", "remove it, or make the function a tool"))
+        }
+        "mcp_tool" | "mcp_prompt" if RESOURCE_KEYS.contains(&name.as_str()) => {
+            Some(("`#[mcp_resource]`", "remove it, or make the function a resource"))
+        }
+        "mcp_tool" | "mcp_resource" | "mcp_prompt" if ARG_KEYS.contains(&name.as_str()) => {
             Some(("`#[arg]`", "put `#[arg(…)]` on the parameter that it is about"))
         }
         "mcp_server" if TOOL_KEYS.contains(&name.as_str()) => {
@@ -390,6 +460,38 @@ fn expression(key: &Ident, value: Value, errors: &mut Errors) -> Option<Expr> {
     }
 }
 
+/// What is suggested for an argument: a function by its path, or a list.
+fn suggestions(key: &Ident, value: Value, errors: &mut Errors) -> Option<Expr> {
+    let value = match value {
+        Value::Equals(expression) => match ungroup(expression) {
+            Expr::Array(list) if !list.elems.is_empty() => return Some(Expr::Array(list)),
+            Expr::Path(path) => return Some(Expr::Path(path)),
+            other => Value::Equals(other),
+        },
+        other => other,
+    };
+    let takes = "the path of a function, or a list of texts";
+    wrong(key, &value, &codes::WRONG_VALUE, takes, "complete = [\"draft\", \"final\"]", errors);
+    None
+}
+
+fn size(key: &Ident, value: Value, errors: &mut Errors) -> Option<u64> {
+    let value = match value {
+        Value::Equals(expression) => match ungroup(expression) {
+            Expr::Lit(ExprLit { attrs, lit: Lit::Int(number) }) => {
+                if let Ok(size) = number.base10_parse() {
+                    return Some(size);
+                }
+                Value::Equals(Expr::Lit(ExprLit { attrs, lit: Lit::Int(number) }))
+            }
+            other => Value::Equals(other),
+        },
+        other => other,
+    };
+    wrong(key, &value, &codes::WRONG_VALUE, "a number of bytes", "size = 1024", errors);
+    None
+}
+
 fn duration(key: &Ident, value: Value, errors: &mut Errors) -> Option<Duration> {
     let value = match value {
         Value::Equals(expression) => match ungroup(expression) {
@@ -442,11 +544,13 @@ mod tests {
 
     #[test]
     fn every_listed_key_is_read() {
-        for key in TOOL_KEYS {
-            let key = syn::parse_str::<TokenStream>(key).unwrap();
-            let mut errors = Errors::default();
-            ToolOptions::parse(key, &mut errors);
-            assert!(errors.into_vec().iter().all(|error| !error.to_string().contains("unknown option")));
+        for kind in [Kind::Tool, Kind::Resource, Kind::Prompt] {
+            for key in kind.keys() {
+                let key = syn::parse_str::<TokenStream>(key).unwrap();
+                let mut errors = Errors::default();
+                CallableOptions::parse(kind, key, &mut errors);
+                assert!(errors.into_vec().iter().all(|error| !error.to_string().contains("unknown option")));
+            }
         }
         for key in SERVER_KEYS {
             let key = syn::parse_str::<TokenStream>(key).unwrap();
@@ -459,7 +563,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_costs_only_itself() {
         let mut errors = Errors::default();
-        let options = ToolOptions::parse(
+        let options = CallableOptions::parse(
+            Kind::Tool,
             quote!(tier = Standard, name = 3, 7 = 8, title = "T", timeout = "1h"),
             &mut errors,
         );

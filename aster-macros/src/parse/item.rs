@@ -6,14 +6,15 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, Visibility};
 
+use super::attr::Kind;
 use super::doc::{self, Doc};
 use crate::diag::{Errors, codes};
 
-/// What a server's macro leaves in the `#[mcp_tool]`s that it has taken: the attribute itself must stay, or rustc would
+/// What a server's macro leaves in the attributes that it has taken: the attribute itself must stay, or rustc would
 /// call its import unused, and a missing import would go unnoticed.
 pub(crate) const TAKEN: &str = "__taken_by_the_server";
 
-/// A function that carries `#[mcp_tool]`. Its tokens are the item without the attributes that are ours.
+/// A function that is published. Its tokens are the item without the attributes that are ours.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub attributes: Vec<Attribute>,
@@ -21,8 +22,8 @@ pub(crate) struct Function {
     pub signature: Signature,
     /// The block, or the `;` of a trait's method.
     pub body: TokenTree,
-    /// Its `#[mcp_tool]`s, but for the one that is being expanded.
-    pub tool: Vec<Attribute>,
+    /// The attributes that publish it, but for the one that is being expanded.
+    pub published: Vec<Attribute>,
     pub doc: Doc,
     pub parameters: Vec<Parameter>,
 }
@@ -44,6 +45,11 @@ impl Function {
         matches!(self.body, TokenTree::Group(_))
     }
 
+    /// What it is published as by an attribute of its own.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.published.first().and_then(kind)
+    }
+
     /// The conditions under which a server's tool exists, which hold for what is generated from it as well. A free
     /// function's have been met before its attribute is asked.
     pub(crate) fn conditions(&self) -> Vec<Attribute> {
@@ -59,16 +65,16 @@ impl Parse for Function {
         let body: TokenTree = input.parse()?;
 
         let doc = Doc::of(&attributes);
-        let (tool, attributes) = attributes.into_iter().partition(is_tool);
+        let (published, attributes) = attributes.into_iter().partition(|attribute| kind(attribute).is_some());
         let parameters = signature.inputs.iter_mut().filter_map(take_parameter).collect();
-        Ok(Self { attributes, visibility, signature, body, tool, doc, parameters })
+        Ok(Self { attributes, visibility, signature, body, published, doc, parameters })
     }
 }
 
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Self { attributes, visibility, signature, body, tool, .. } = self;
-        let taken = tool.first().map(|attribute| {
+        let Self { attributes, visibility, signature, body, published, .. } = self;
+        let taken = published.first().map(|attribute| {
             let path = attribute.path();
             let mark = Ident::new(TAKEN, Span::call_site());
             quote!(#[#path(#mark)])
@@ -98,9 +104,9 @@ fn take_parameter(argument: &mut FnArg) -> Option<Parameter> {
     Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options, conditions })
 }
 
-/// Whether this is `#[mcp_tool]`, under whatever path.
-pub(crate) fn is_tool(attribute: &Attribute) -> bool {
-    attribute.path().segments.last().is_some_and(|segment| segment.ident == "mcp_tool")
+/// What an attribute publishes a function as, under whatever path.
+pub(crate) fn kind(attribute: &Attribute) -> Option<Kind> {
+    attribute.path().segments.last().and_then(|segment| Kind::of(&segment.ident))
 }
 
 /// The function that the tokens are.
@@ -131,7 +137,7 @@ pub(crate) struct Module {
     members: Option<Body>,
 }
 
-/// What stands between braces: the tools, and everything else as it is.
+/// What stands between braces: what is published, and everything else as it is.
 struct Body {
     braces: Group,
     attributes: Vec<Attribute>,
@@ -139,18 +145,19 @@ struct Body {
 }
 
 enum Member {
-    Tool(Box<Function>),
+    Published(Box<Function>),
     Other(TokenStream),
 }
 
 impl ServerItem {
-    pub(crate) fn tools(&self) -> impl Iterator<Item = &Function> {
+    /// The functions that become a tool, a resource or a prompt.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Function> {
         let body = match self {
             Self::Impl(block) => Some(&block.members),
             Self::Module(module) => module.members.as_ref(),
         };
         body.into_iter().flat_map(|body| &body.members).filter_map(|member| match member {
-            Member::Tool(function) => Some(&**function),
+            Member::Published(function) => Some(&**function),
             Member::Other(_) => None,
         })
     }
@@ -197,7 +204,7 @@ impl Body {
     fn with(&self, generated: TokenStream) -> TokenTree {
         let attributes = &self.attributes;
         let members = self.members.iter().map(|member| match member {
-            Member::Tool(function) => function.to_token_stream(),
+            Member::Published(function) => function.to_token_stream(),
             Member::Other(tokens) => tokens.clone(),
         });
         let mut group = Group::new(self.braces.delimiter(), quote!(#(#attributes)* #(#members)* #generated));
@@ -252,23 +259,24 @@ fn body<Other: Parse + ToTokens>(braces: Group, errors: &mut Errors) -> syn::Res
 fn member<Other: Parse + ToTokens>(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Member> {
     let ahead = input.fork();
     let attributes = ahead.call(Attribute::parse_outer)?;
-    let Some(attribute) = attributes.iter().find(|attribute| is_tool(attribute)) else {
+    let published = attributes.iter().find_map(|attribute| Some((attribute, kind(attribute)?)));
+    let Some((attribute, kind)) = published else {
         return Ok(Member::Other(input.parse::<Other>()?.to_token_stream()));
     };
     ahead.parse::<Visibility>()?;
     if ahead.parse::<Signature>().is_ok() {
-        return Ok(Member::Tool(Box::new(input.parse()?)));
+        return Ok(Member::Published(Box::new(input.parse()?)));
     }
-    // Something else with `#[mcp_tool]` on it: it stays, without the attribute that cannot mean anything there.
+    // Something else with such an attribute on it: it stays, without the attribute that cannot mean anything there.
     let ahead = input.fork();
     ahead.call(Attribute::parse_outer)?;
     let keyword = ahead.parse::<TokenStream>().ok().and_then(keyword);
-    let what = "`#[mcp_tool]` goes on a function";
+    let what = format!("`#[{}]` goes on a function", kind.attribute());
     match keyword {
         Some(keyword) => errors.push(keyword, &codes::NOT_A_FUNCTION, what),
         None => errors.push(attribute, &codes::NOT_A_FUNCTION, what),
     }
-    let kept = attributes.iter().filter(|attribute| !is_tool(attribute));
+    let kept = attributes.iter().filter(|attribute| self::kind(attribute).is_none());
     let kept = quote!(#(#kept)*);
     input.call(Attribute::parse_outer)?;
     let rest = input.parse::<Other>()?;

@@ -5,7 +5,7 @@
 
 mod jsonl;
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ pub struct Record {
     /// The client, where the host named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The id as the caller wrote it, made safe to show.
+    /// The name as the caller wrote it, made safe to show: the id, or in direct mode the name that stands for it.
     pub requested: String,
     /// The id of the tool, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,6 +118,10 @@ pub struct Traced;
 
 impl AuditSink for Traced {
     fn write(&self, record: &Record) -> io::Result<()> {
+        // Without anyone who listens there is nothing to write it for.
+        if !tracing::enabled!(target: "aster::audit", tracing::Level::INFO) {
+            return Ok(());
+        }
         let line = serde_json::to_string(record)?;
         tracing::info!(target: "aster::audit", "{line}");
         Ok(())
@@ -175,17 +179,18 @@ impl Trail {
 
     /// The arguments are known; after the gate, those that it admitted.
     pub(crate) fn arguments(&mut self, arguments: &JsonObject) {
-        let value = Value::Object(arguments.clone());
-        self.record.arguments_digest = Some(blake3::hash(value.to_string().as_bytes()).to_hex().to_string());
-        self.record.arguments = self.in_full().then(|| self.redactor.redact_value(&value));
+        let json = serde_json::to_vec(arguments).unwrap_or_default();
+        self.record.arguments_digest = Some(blake3::hash(&json).to_hex().to_string());
+        self.record.arguments = self.in_full().then(|| self.redacted(arguments));
     }
 
     /// The gate has admitted the call, which is about to be dispatched.
     pub(crate) fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
         self.arguments(&admitted.call().arguments);
         self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
-        let intent = Record { time: now(), stage: Stage::Intent, ..self.record.clone() };
-        match self.sink.write(&intent) {
+        self.record.time = now();
+        self.record.stage = Stage::Intent;
+        match self.sink.write(&self.record) {
             Ok(()) => Ok(()),
             Err(error) if self.in_full() => {
                 tracing::error!(%error, "the audit cannot be written; the call is denied");
@@ -216,10 +221,11 @@ impl Trail {
             self.record.decision = Some(Decision::Denied(denied.check));
         }
         self.record.error = error.map(|error| self.redactor.redact(&error).into_owned());
-        let value = completed.result.clone().into_value();
-        self.record.bytes = Some(value.to_string().len());
+        let mut bytes = Count(0);
+        let _ = serde_json::to_writer(&mut bytes, completed.result.as_object());
+        self.record.bytes = Some(bytes.0);
         if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
-            self.record.result = Some(self.redactor.redact_value(&value));
+            self.record.result = Some(self.redacted(completed.result.as_object()));
         }
         self.write_outcome(outcome, completed.duration);
         completed
@@ -230,8 +236,13 @@ impl Trail {
         self.record.tier.is_some_and(|tier| tier >= Tier::Elevated)
     }
 
+    fn redacted(&self, object: &JsonObject) -> Value {
+        self.redactor.redact_value(&Value::Object(object.clone()))
+    }
+
     fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {
         self.complete = true;
+        self.record.stage = Stage::Outcome;
         self.record.time = now();
         self.record.outcome = Some(outcome);
         self.record.duration_ms = Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
@@ -251,6 +262,20 @@ impl Drop for Trail {
             self.record.error = Some(error.to_owned());
             self.write_outcome(outcome, self.started.elapsed());
         }
+    }
+}
+
+/// Counts what is written: a result may have megabytes, of which only the number is kept.
+struct Count(usize);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,17 +1,19 @@
 //! From what was declared or listed to a checked part of the catalogue.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Origin, Server, Tool, schema};
+use super::{Origin, Prompt, Resource, Server, Tool, schema};
 use crate::id::{self, ToolId};
-use crate::spec::{Annotations, Entry, ServerSpec, Tier, ToolSpec};
+use crate::spec::{Annotations, Entry, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
 use crate::tool::kind;
+use crate::uri::{self, Template};
 
 /// The largest definition of one external tool, in bytes of JSON. The largest real one seen has 82 000.
 pub const MAX_TOOL_BYTES: usize = 256 * 1024;
@@ -32,14 +34,60 @@ pub struct Part {
     pub server: Server,
     /// Its tools that can be used.
     pub tools: Vec<Arc<Tool>>,
+    /// Its resources.
+    pub resources: Vec<Arc<Resource>>,
+    /// Its prompts.
+    pub prompts: Vec<Arc<Prompt>>,
     /// Why the others cannot.
     pub problems: Vec<Problem>,
 }
 
+impl Part {
+    fn empty(server: Server) -> Self {
+        Self { server, tools: Vec::new(), resources: Vec::new(), prompts: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Takes everything off the server, which is not there.
+    pub(crate) fn clear(&mut self) {
+        self.tools.clear();
+        self.resources.clear();
+        self.prompts.clear();
+        self.server.tools = 0;
+    }
+
+    /// The part without what its server withholds, with the reasons among the problems.
+    pub(crate) fn without(&self, withheld: &BTreeMap<ToolId, String>) -> Cow<'_, Self> {
+        let missing = |callable: &Tool| withheld.get(&callable.id);
+        if !self.callables().any(|callable| missing(callable).is_some()) {
+            return Cow::Borrowed(self);
+        }
+        let mut part = self.clone();
+        let problems = self.callables().filter_map(|callable| {
+            Some(Problem {
+                server: self.server.name.clone(),
+                tool: Some(callable.id.tool().to_owned()),
+                reason: Reason::Withheld(missing(callable)?.clone()),
+            })
+        });
+        part.problems.extend(problems);
+        part.tools.retain(|tool| missing(tool).is_none());
+        part.resources.retain(|resource| missing(&resource.callable).is_none());
+        part.prompts.retain(|prompt| missing(&prompt.callable).is_none());
+        part.server.tools = part.tools.len();
+        Cow::Owned(part)
+    }
+
+    fn callables(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        let resources = self.resources.iter().map(|resource| &resource.callable);
+        let prompts = self.prompts.iter().map(|prompt| &prompt.callable);
+        self.tools.iter().chain(resources).chain(prompts)
+    }
+}
+
 /// The parts of the native servers, ready.
 ///
-/// Two servers of one name, a server and a free function under one name, and two tools of one id are problems; the
-/// macros and `catalogue!` see most of them earlier.
+/// Two servers of one name, a server and a free function under one name, two callables of one id, and two resources of one
+/// URI are problems; the macros and `catalogue!` see most of them earlier.
 ///
 /// # Errors
 ///
@@ -51,9 +99,8 @@ pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
     for entry in entries {
         let name = entry.server();
         if let Some(at) = firsts.iter().position(|first| first.server() == name) {
-            let both_free = matches!((firsts[at], entry), (Entry::Tool(_), Entry::Tool(_)));
-            if both_free {
-                add_native_tools(&mut parts[at], entry.tools(), &mut problems);
+            if firsts[at].free().is_some() && entry.free().is_some() {
+                add_native(&mut parts[at], entry, &mut problems);
             } else {
                 problems.push(Problem {
                     server: name.to_owned(),
@@ -69,19 +116,40 @@ pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
         if let Err(error) = id::check_native_name(name) {
             problems.push(Problem { server: name.to_owned(), tool: None, reason: Reason::Name(error) });
         }
-        let mut part = Part { server: native_server(entry), tools: Vec::new(), problems: Vec::new() };
-        add_native_tools(&mut part, entry.tools(), &mut problems);
+        let mut part = Part::empty(native_server(entry));
+        add_native(&mut part, entry, &mut problems);
         parts.push(part);
         firsts.push(entry);
     }
+    same_uris(&parts, &mut problems);
     CatalogueError::check(problems)?;
     Ok(parts)
+}
+
+/// A URI is one resource's, whichever server it is on: a client reads by URI alone.
+fn same_uris(parts: &[Part], problems: &mut Vec<Problem>) {
+    let all: Vec<&ResourceSpec> =
+        parts.iter().flat_map(|part| &part.resources).map(|resource| resource.spec).collect();
+    for (at, second) in all.iter().enumerate() {
+        let Some(first) = all[..at].iter().find(|first| uri::is_same(first.uri, second.uri)) else {
+            continue;
+        };
+        problems.push(Problem {
+            server: second.callable.server.to_owned(),
+            tool: Some(second.callable.name.to_owned()),
+            reason: Reason::DuplicateUri {
+                uri: second.uri.to_owned(),
+                first: first.callable.location.to_string(),
+                second: second.callable.location.to_string(),
+            },
+        });
+    }
 }
 
 fn native_server(entry: &Entry) -> Server {
     let spec: Option<&ServerSpec> = match entry {
         Entry::Server(spec) => Some(spec),
-        Entry::Tool(_) => None,
+        _ => None,
     };
     let name = entry.server();
     Server {
@@ -99,51 +167,85 @@ fn native_server(entry: &Entry) -> Server {
     }
 }
 
-fn add_native_tools(part: &mut Part, specs: &'static [ToolSpec], problems: &mut Vec<Problem>) {
-    for spec in specs {
-        let mut problem = |reason| {
-            problems.push(Problem {
-                server: spec.server.to_owned(),
-                tool: Some(spec.name.to_owned()),
-                reason,
-            });
-        };
-        if let Err(error) = id::check_native_name(spec.name) {
-            problem(Reason::Name(error));
-            continue;
+/// Adds what an entry brings.
+fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
+    for spec in entry.tools() {
+        if let Some(tool) = native_callable(part, spec, problems) {
+            part.tools.push(tool);
+            part.server.tools += 1;
         }
-        let duplicate = part.tools.iter().find_map(|tool| match tool.origin {
-            Origin::Native(first) if first.name == spec.name => Some(first),
-            _ => None,
-        });
-        if let Some(first) = duplicate {
-            problem(Reason::DuplicateTool {
-                first: Some(first.location.to_string()),
-                second: Some(spec.location.to_string()),
-            });
-            continue;
-        }
-        let (schema, checker) = match schema::normalise(Some(&(spec.input_schema)())) {
-            Ok(normalised) => normalised,
-            Err(reason) => {
-                problem(reason);
-                continue;
-            }
-        };
-        let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
-        part.tools.push(Arc::new(Tool {
-            id: ToolId::new(spec.server, spec.name),
-            origin: Origin::Native(spec),
-            tier: spec.tier,
-            group: group.into(),
-            summary: text::one_line(spec.description, SUMMARY),
-            hot: spec.hot,
-            timeout: spec.timeout,
-            definition: native_definition(spec, schema),
-            checker,
-        }));
-        part.server.tools += 1;
     }
+    for spec in entry.resources() {
+        let Some(callable) = native_callable(part, &spec.callable, problems) else { continue };
+        match native_template(spec, &callable) {
+            Ok(template) => part.resources.push(Arc::new(Resource { callable, spec, template })),
+            Err(why) => problems.push(Problem {
+                server: spec.callable.server.to_owned(),
+                tool: Some(spec.callable.name.to_owned()),
+                reason: Reason::Uri(why),
+            }),
+        }
+    }
+    for spec in entry.prompts() {
+        if let Some(callable) = native_callable(part, &spec.callable, problems) {
+            part.prompts.push(Arc::new(Prompt { callable, spec }));
+        }
+    }
+}
+
+/// The URI of a resource, whose variables are its arguments. The macro has seen to it; a spec may be written by hand.
+fn native_template(spec: &ResourceSpec, callable: &Tool) -> Result<Template, String> {
+    let template = Template::parse(spec.uri).map_err(|error| error.to_string())?;
+    let arguments: Vec<&str> = schema::properties(callable.input_schema()).map(|(name, _)| name).collect();
+    let mut variables: Vec<&str> = template.variables().collect();
+    if let Some(variable) = variables.iter().find(|variable| !arguments.contains(variable)) {
+        return Err(format!("the variable `{variable}` is no argument"));
+    }
+    variables.sort_unstable();
+    match arguments.iter().find(|argument| variables.binary_search(argument).is_err()) {
+        Some(argument) => Err(format!("the argument `{argument}` is no variable of it")),
+        None => Ok(template),
+    }
+}
+
+fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Problem>) -> Option<Arc<Tool>> {
+    let mut problem = |reason| {
+        problems.push(Problem { server: spec.server.to_owned(), tool: Some(spec.name.to_owned()), reason });
+        None
+    };
+    if let Err(error) = id::check_native_name(spec.name) {
+        return problem(Reason::Name(error));
+    }
+    let duplicate = part.callables().find_map(|callable| match callable.origin {
+        Origin::Native(first) if first.name == spec.name => Some(first),
+        _ => None,
+    });
+    if let Some(first) = duplicate {
+        return problem(Reason::DuplicateTool {
+            first: Some(first.location.to_string()),
+            second: Some(spec.location.to_string()),
+        });
+    }
+    let (schema, checker) = match (spec.input_schema)() {
+        // A schema that the author wrote, and which is none.
+        Value::String(why) => return problem(Reason::SchemaInvalid(why)),
+        schema => match schema::normalise(Some(&schema)) {
+            Ok(normalised) => normalised,
+            Err(reason) => return problem(reason),
+        },
+    };
+    let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
+    Some(Arc::new(Tool {
+        id: ToolId::new(spec.server, spec.name),
+        origin: Origin::Native(spec),
+        tier: spec.tier,
+        group: group.into(),
+        summary: text::one_line(spec.description, SUMMARY),
+        hot: spec.hot,
+        timeout: spec.timeout,
+        definition: native_definition(spec, schema),
+        checker,
+    }))
 }
 
 /// The MCP `Tool` of a native tool, in the specification's order of fields.
@@ -208,7 +310,7 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
         protocol: line(&listing.protocol, 20),
         tools: tools.len(),
     };
-    Part { server, tools, problems }
+    Part { tools, problems, ..Part::empty(server) }
 }
 
 /// Instructions without the lines that are Markdown headings, unless they are all there is: a server's line should say

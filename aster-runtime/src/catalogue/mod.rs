@@ -1,10 +1,12 @@
-//! The catalogue: the immutable, sorted, validated set of all tools that are known now.
+//! The catalogue: the immutable, sorted, validated set of all tools that are known now, and of the resources and prompts
+//! of native servers.
 //!
 //! It is made of parts, one per server. A part is checked once, when its server lists its tools; a change of one
 //! server makes one new part and a new catalogue that shares the others. Nothing edits a catalogue.
 
 mod bounds;
 mod build;
+mod capability;
 mod checker;
 mod external;
 mod native;
@@ -20,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use build::{MAX_EXTERNAL_TOOL_BYTES, MAX_TOOL_BYTES, Part, external_part, native_parts};
+pub use capability::{Prompt, Resource};
 pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
 pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
@@ -220,6 +223,8 @@ pub struct Server {
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     tools: Arc<[Arc<Tool>]>,
+    resources: Arc<[Arc<Resource>]>,
+    prompts: Arc<[Arc<Prompt>]>,
     servers: Arc<[Server]>,
     problems: Arc<[Problem]>,
 }
@@ -231,6 +236,8 @@ impl Catalogue {
         let mut names = HashSet::new();
         let mut servers: Vec<Server> = Vec::new();
         let mut tools: Vec<Arc<Tool>> = Vec::new();
+        let mut resources: Vec<Arc<Resource>> = Vec::new();
+        let mut prompts: Vec<Arc<Prompt>> = Vec::new();
         let mut problems: Vec<Problem> = Vec::new();
         for part in parts {
             if !names.insert(part.server.name.as_str()) {
@@ -243,18 +250,40 @@ impl Catalogue {
             }
             servers.push(part.server.clone());
             tools.extend(part.tools.iter().cloned());
+            resources.extend(part.resources.iter().cloned());
+            prompts.extend(part.prompts.iter().cloned());
             problems.extend(part.problems.iter().cloned());
         }
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         tools.sort_by(|a, b| a.id.cmp(&b.id));
+        resources.sort_by(|a, b| a.id().cmp(b.id()));
+        prompts.sort_by(|a, b| a.id().cmp(b.id()));
         problems.sort_by(|a, b| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)));
-        Self { tools: tools.into(), servers: servers.into(), problems: problems.into() }
+        Self {
+            tools: tools.into(),
+            resources: resources.into(),
+            prompts: prompts.into(),
+            servers: servers.into(),
+            problems: problems.into(),
+        }
     }
 
     /// All tools, by server and name.
     #[must_use]
     pub fn tools(&self) -> &[Arc<Tool>] {
         &self.tools
+    }
+
+    /// All resources, by server and name.
+    #[must_use]
+    pub fn resources(&self) -> &[Arc<Resource>] {
+        &self.resources
+    }
+
+    /// All prompts, by server and name.
+    #[must_use]
+    pub fn prompts(&self) -> &[Arc<Prompt>] {
+        &self.prompts
     }
 
     /// All servers, by name, those that are down included.
@@ -303,7 +332,30 @@ fn function_form(tool: &Tool) -> Value {
     }})
 }
 
-/// The tool with this id in a list that is sorted by it.
-pub(crate) fn find<'a>(tools: &'a [Arc<Tool>], id: &ToolId) -> Option<&'a Arc<Tool>> {
-    tools.binary_search_by(|tool| tool.id.cmp(id)).ok().map(|at| &tools[at])
+/// What has this id in a list that is sorted by it.
+pub(crate) fn find<'a, T: Identified>(list: &'a [Arc<T>], id: &ToolId) -> Option<&'a Arc<T>> {
+    list.binary_search_by(|item| item.id().cmp(id)).ok().map(|at| &list[at])
+}
+
+/// What lists are sorted by.
+pub(crate) trait Identified {
+    fn id(&self) -> &ToolId;
+}
+
+impl Identified for Tool {
+    fn id(&self) -> &ToolId {
+        &self.id
+    }
+}
+
+impl Identified for Prompt {
+    fn id(&self) -> &ToolId {
+        self.callable.id()
+    }
+}
+
+impl Identified for Resource {
+    fn id(&self) -> &ToolId {
+        self.callable.id()
+    }
 }

@@ -28,10 +28,7 @@ impl NativeCatalogue {
         let entries = REGISTERED.get_or_init(|| {
             let mut entries: Vec<Entry> = inventory::iter::<Entry>.into_iter().copied().collect();
             entries.sort_by_key(|entry| {
-                let tool = match entry {
-                    Entry::Server(_) => "",
-                    Entry::Tool(tool) => tool.name,
-                };
+                let tool = entry.free().map_or("", |free| free.name);
                 let location = entry.location();
                 (entry.server(), tool, location.package, location.file, location.line)
             });
@@ -41,9 +38,9 @@ impl NativeCatalogue {
     }
 }
 
-/// Lists native servers and free tools as a constant. What would be wrong with the list at start-up is a compile error
-/// here: a server that stands twice, a free tool that stands twice, a name outside the grammar, an id of more than 64
-/// characters.
+/// Lists native servers and free tools, resources and prompts as a constant. What would be wrong with the list at start-up
+/// is a compile error here: a server that stands twice, a free tool that stands twice, two resources of one URI, a name
+/// outside the grammar, an id of more than 64 characters.
 ///
 /// ```
 /// use aster_runtime::{catalogue, catalogue::NativeCatalogue, mcp_server, mcp_tool};

@@ -26,6 +26,8 @@ pub enum Reason {
     NotAnObject(&'static str),
     /// A field that must be a non-empty string is missing, empty or something else.
     Missing(&'static str),
+    /// Its server does not offer it at the moment; the server's own reason.
+    Withheld(String),
     /// The name breaks the grammar.
     Name(NameError),
     /// An earlier tool of the same server has the name; where the two were declared, as far as known.
@@ -42,6 +44,17 @@ pub enum Reason {
         /// Where this one was declared.
         second: Option<String>,
     },
+    /// Another resource has the URI; where the two were declared.
+    DuplicateUri {
+        /// The URI, or the template of URIs.
+        uri: String,
+        /// Where the first was declared.
+        first: String,
+        /// Where this one was declared.
+        second: String,
+    },
+    /// The URI of a resource cannot be used; why.
+    Uri(String),
     /// The definition is larger than the limit.
     TooLarge {
         /// Its size in bytes of JSON.
@@ -80,6 +93,7 @@ impl fmt::Display for Reason {
         match self {
             Self::NotAnObject(kind) => write!(f, "the tool is {kind} where an object is due"),
             Self::Missing(field) => write!(f, "`{field}` is missing or not a non-empty string"),
+            Self::Withheld(reason) => write!(f, "not offered at the moment: {reason}"),
             Self::Name(error) => error.fmt(f),
             Self::DuplicateTool { first, second } => {
                 f.write_str("another tool of the server has this name")?;
@@ -89,6 +103,10 @@ impl fmt::Display for Reason {
                 f.write_str("another server has this name")?;
                 both(f, first, second)
             }
+            Self::DuplicateUri { uri, first, second } => {
+                write!(f, "another resource has the URI `{uri}`: first at {first}, again at {second}")
+            }
+            Self::Uri(why) => write!(f, "the URI cannot be used: {why}"),
             Self::TooLarge { bytes, limit } => {
                 write!(f, "the definition has {bytes} bytes, the limit is {limit}")
             }

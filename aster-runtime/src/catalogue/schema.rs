@@ -10,7 +10,7 @@ use super::bounds::Bounds;
 use super::checker::Checker;
 use super::problem::Reason;
 use crate::text;
-use crate::tool::kind;
+use crate::tool::{JsonObject, kind};
 
 /// The deepest nesting of a schema. Real ones reach 20; the recursion of validators is bounded with it.
 const MAX_DEPTH: usize = 64;
@@ -126,6 +126,73 @@ pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
         .map(|(name, property)| (name.as_str(), property))
 }
 
+/// Whether an input schema requires this property.
+pub(super) fn requires(schema: &Value, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|required| required.iter().any(|required| required == name))
+}
+
+/// How many references are followed from one schema to the next.
+const MAX_REFERENCES: usize = 8;
+
+/// Arguments of a client that can write text alone: what the schema does not take as text is read as JSON. What cannot be
+/// read stays, for the schema to refuse.
+///
+/// Source: MCP 2025-11-25, `GetPromptRequest` and resource templates, whose arguments are strings.
+pub(super) fn from_strings(schema: &Value, mut arguments: JsonObject) -> JsonObject {
+    for (name, argument) in &mut arguments {
+        let Value::String(text) = argument else { continue };
+        let property = schema.get("properties").and_then(|properties| properties.get(name));
+        let Some(property) = property else { continue };
+        if !admits_text(schema, property, MAX_REFERENCES)
+            && let Ok(value) = serde_json::from_str::<Value>(text)
+        {
+            *argument = value;
+        }
+    }
+    arguments
+}
+
+/// Whether a schema may take a text as it is. Where it has alternatives, one of them is enough.
+fn admits_text(root: &Value, schema: &Value, references: usize) -> bool {
+    let Some(schema) = schema.as_object() else { return true };
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().any(Value::is_string);
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) => return name == "string",
+        Some(Value::Array(names)) => return names.iter().any(|name| name == "string"),
+        _ => {}
+    }
+    if let Some(value) = schema.get("const") {
+        return value.is_string();
+    }
+    if let Some(alternatives) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array()) {
+        return alternatives.iter().any(|schema| admits_text(root, schema, references));
+    }
+    let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+    match (target.and_then(|pointer| root.pointer(pointer)), references.checked_sub(1)) {
+        (Some(target), Some(references)) => admits_text(root, target, references),
+        _ => true,
+    }
+}
+
+/// The texts that a property may be, where its schema lists them.
+pub(super) fn listed(schema: &Value, name: &str) -> Vec<String> {
+    let Some((_, property)) = properties(schema).find(|(property, _)| *property == name) else {
+        return Vec::new();
+    };
+    let values: Vec<&Value> = match (property.get("enum"), property.get("oneOf")) {
+        (Some(Value::Array(values)), _) => values.iter().collect(),
+        // So an enum is written whose values are documented.
+        (None, Some(Value::Array(variants))) => {
+            variants.iter().filter_map(|variant| variant.get("const")).collect()
+        }
+        _ => Vec::new(),
+    };
+    values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// The schema in a line, as in TypeScript: `search(query: string, limit?: integer)`. A trailing `…` says that the
 /// schema says more than the line does at the root.
 #[must_use]
@@ -201,6 +268,24 @@ mod tests {
             deep = json!({"type": "array", "items": deep});
         }
         assert!(out(json!({"type": "object", "properties": {"a": deep}})).contains("deeper than 64"));
+    }
+
+    #[test]
+    fn text_is_read_as_what_the_schema_takes() {
+        let schema = json!({"properties": {
+            "text": {"type": "string"}, "number": {"type": "integer"}, "flag": {"type": ["boolean", "null"]},
+            "any": {}, "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "colour": {"enum": ["1", "red"]}, "list": {"$ref": "#/$defs/list"}, "loop": {"$ref": "#/$defs/loop"},
+            "bad": {"type": "integer"},
+        }, "$defs": {"list": {"type": "array"}, "loop": {"$ref": "#/$defs/loop"}}});
+        let written = json!({"text": "1", "number": "1", "flag": "true", "any": "1", "either": "1", "colour": "1",
+            "list": "[1]", "loop": "1", "bad": "one", "unknown": "1"});
+        let Value::Object(written) = written else { panic!() };
+        assert_eq!(
+            Value::Object(from_strings(&schema, written)),
+            json!({"text": "1", "number": 1, "flag": true, "any": "1", "either": "1", "colour": "1", "list": [1],
+                "loop": "1", "bad": "one", "unknown": "1"})
+        );
     }
 
     #[test]

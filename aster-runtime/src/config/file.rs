@@ -28,6 +28,7 @@ pub(super) struct File {
     pub(super) context_tokens: Option<(usize, Mark)>,
     pub(super) inventory_percent: Option<(f64, Mark)>,
     pub(super) search_limit: Option<(usize, Mark)>,
+    pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) audit_path: Option<(Text, Mark)>,
 }
@@ -132,7 +133,7 @@ impl Reader<'_> {
     }
 
     fn mcp(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
-        let keys = ["servers", "tools", "context_tokens", "inventory_percent", "search_limit"];
+        let keys = ["servers", "tools", "approval", "context_tokens", "inventory_percent", "search_limit"];
         for (key, value) in self.section(node, "`mcp`", &keys) {
             match key {
                 "servers" => self.servers(value, file, reserved),
@@ -142,6 +143,11 @@ impl Reader<'_> {
                             "allow" => file.allow = Some(self.id_globs(value, "`mcp.tools.allow`")),
                             _ => file.deny = self.id_globs(value, "`mcp.tools.deny`"),
                         }
+                    }
+                }
+                "approval" => {
+                    for (_, value) in self.section(value, "`mcp.approval`", &["clients"]) {
+                        file.approval_clients = Some((self.clients(value), value.at));
                     }
                 }
                 "context_tokens" => {
@@ -339,6 +345,20 @@ impl Reader<'_> {
             }
         }
         destinations
+    }
+
+    fn clients(&mut self, node: &Node) -> Vec<String> {
+        let mut clients = Vec::new();
+        for item in self.list(node, "`mcp.approval.clients`") {
+            let Some(name) = self.scalar(item, "an entry of `mcp.approval.clients`") else { continue };
+            if name.trim().is_empty() || one_line(name, 100) != name {
+                let help = "write the name that the client gives itself; the audit has it";
+                self.problem(item.at, "an entry of `mcp.approval.clients` is no name of a client", help);
+                continue;
+            }
+            clients.push(name.to_owned());
+        }
+        clients
     }
 
     fn path(&mut self, node: &Node, what: &str) -> Option<Text> {

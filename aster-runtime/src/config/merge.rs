@@ -109,6 +109,7 @@ impl Merger<'_> {
         config.inventory_percent =
             file.inventory_percent.map_or(config.inventory_percent, |(number, _)| number);
         config.search_limit = file.search_limit.map_or(config.search_limit, |(number, _)| number);
+        config.approval_clients = file.approval_clients.map(|(list, _)| list).unwrap_or_default();
         config.allow_private = file.allow_private.map(|(list, _)| list).unwrap_or_default();
         if let Some((text, at)) = file.audit_path {
             match self.expand(&text) {
@@ -130,6 +131,7 @@ impl Merger<'_> {
         });
         self.lower(&path, "mcp.search_limit", file.search_limit, |config| &mut config.search_limit);
         let loosens = [
+            ("mcp.approval.clients", file.approval_clients.map(|(_, at)| at)),
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
             ("audit.path", file.audit_path.map(|(_, at)| at)),
         ];

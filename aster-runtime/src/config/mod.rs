@@ -12,7 +12,7 @@
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
 //! | `mcp.context_tokens`, `mcp.inventory_percent`, `mcp.search_limit` | the smaller number counts |
-//! | `egress`, `audit` | left out, with a warning |
+//! | `mcp.approval`, `egress`, `audit` | left out, with a warning |
 //!
 //! A missing file is an empty one; a file that cannot be read, or that has a mistake, is an error which names every
 //! mistake with its line. What depends on the environment, a variable that is not set, costs its server alone.
@@ -80,6 +80,8 @@ pub struct Config {
     pub inventory_percent: f64,
     /// How many tools a search answers with. 5 unless said.
     pub search_limit: usize,
+    /// The names of the clients that show a question to a human, so that an approval can be asked for there.
+    pub approval_clients: Vec<String>,
     /// The private addresses that native servers may reach, as they stand in the file.
     pub allow_private: Vec<String>,
     /// Where the audit is written; `None` is the host's default.
@@ -101,6 +103,7 @@ impl Default for Config {
             context_tokens: 100_000,
             inventory_percent: 1.5,
             search_limit: 5,
+            approval_clients: Vec::new(),
             allow_private: Vec::new(),
             audit_path: None,
             project: None,

@@ -1,6 +1,8 @@
 //! Admission. [`Admitted`] has a private field and this module makes the only one, at the end of [`admit`]; dispatch
 //! takes nothing else. So no call is dispatched that has not passed every check.
 
+use std::sync::Arc;
+
 use super::approval::{self, Approval};
 use super::hooks::{self, Verdict};
 use super::rules::{self, Requirement};
@@ -8,6 +10,7 @@ use super::{Check, Denied, Gate};
 use crate::call::Proposed;
 use crate::catalogue::Origin;
 use crate::scope::Scope;
+use crate::tool::ClientLink;
 
 /// A call that has passed the gate: its arguments are those that were checked and approved.
 #[derive(Debug)]
@@ -36,12 +39,17 @@ impl Admitted {
     }
 }
 
-/// Admits a call or refuses it. The order is this function's body.
+/// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called.
 ///
 /// # Errors
 ///
 /// The first check that refuses, with what to do instead.
-pub async fn admit(gate: &Gate, scope: &Scope, mut call: Proposed) -> Result<Admitted, Denied> {
+pub async fn admit(
+    gate: &Gate,
+    scope: &Scope,
+    mut call: Proposed,
+    client: Option<&Arc<dyn ClientLink>>,
+) -> Result<Admitted, Denied> {
     check_scope(scope, &call)?;
     check_arguments(&call)?;
     for hook in &gate.hooks {
@@ -59,9 +67,10 @@ pub async fn admit(gate: &Gate, scope: &Scope, mut call: Proposed) -> Result<Adm
     check_egress(gate, &call)?;
     let by = match rules::requirement(&call.tool) {
         Requirement::Run => format!("tier {}", call.tool.tier()),
-        Requirement::Ask(why) => match approval::ask(gate, &call, why).await {
+        Requirement::Ask(why) => match approval::ask(gate, &call, why, client).await {
             Approval::Approved { by } => by,
             Approval::Denied { reason } => return Err(Denied::new(Check::Approval, reason)),
+            Approval::Unasked { .. } => return Err(Denied::new(Check::Approval, "nobody can be asked")),
         },
     };
     Ok(Admitted { call, by })

@@ -9,12 +9,17 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+mod client;
+
+pub use client::{ClientApprover, TRUST};
+
 use super::Gate;
 use crate::call::Proposed;
 use crate::catalogue::Origin;
 use crate::id::ToolId;
 use crate::spec::Tier;
 use crate::text;
+use crate::tool::ClientLink;
 
 /// What a human is asked to approve: exactly what will be sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,18 +76,38 @@ pub enum Approval {
         /// Why, and what to do, for the model.
         reason: String,
     },
+    /// There is nobody to ask, so that it may not.
+    Unasked {
+        /// What the user can do about it, where the approver knows more than the gate: it ends a sentence.
+        hint: Option<String>,
+    },
 }
 
 /// Asks a human.
 pub trait Approver: Send + Sync {
     /// Asks about one call. Whatever takes longer than the gate's window counts as a denial.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
+
+    /// The same, with the way back to the client that the call came from: it may be able to ask its user.
+    fn ask_through<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        client: Option<&'a Arc<dyn ClientLink>>,
+    ) -> BoxFuture<'a, Approval> {
+        let _ = client;
+        self.ask(request)
+    }
 }
 
-pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Approval {
+pub(super) async fn ask(
+    gate: &Gate,
+    call: &Proposed,
+    why: &'static str,
+    client: Option<&Arc<dyn ClientLink>>,
+) -> Approval {
     let id = call.tool.id();
     let Some(approver) = &gate.approver else {
-        return Approval::Denied { reason: nobody_to_ask(call, why) };
+        return Approval::Denied { reason: nobody_to_ask(call, why, None) };
     };
     let request = ApprovalRequest {
         call_id: Arc::clone(&call.call_id),
@@ -93,8 +118,11 @@ pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Appr
         arguments: Value::Object(call.arguments.clone()),
         why,
     };
-    let ask = AssertUnwindSafe(async { approver.ask(&request).await }).catch_unwind();
+    let ask = AssertUnwindSafe(async { approver.ask_through(&request, client).await }).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
+        Ok(Ok(Approval::Unasked { hint })) => {
+            Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) }
+        }
         Ok(Ok(approval)) => approval,
         Ok(Err(_)) => Approval::Denied { reason: "nobody could be asked; nothing was called".to_owned() },
         Err(_) => Approval::Denied {
@@ -108,10 +136,9 @@ pub(super) async fn ask(gate: &Gate, call: &Proposed, why: &'static str) -> Appr
 
 /// What to do where nobody can be asked. The name of a stranger's tool becomes part of a command or of a setting only
 /// where it is plain: somebody may copy it into a shell.
-fn nobody_to_ask(call: &Proposed, why: &str) -> String {
+fn nobody_to_ask(call: &Proposed, why: &str, hint: Option<&str>) -> String {
     let id = call.tool.id();
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
-    let named = if id.as_str().chars().all(plain) { format!(" {id}") } else { String::new() };
+    let named = if is_plain(id.as_str()) { format!(" {id}") } else { String::new() };
     let mut reason = format!(
         "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user can call \
          it from a terminal with `aster mcp call{named}`"
@@ -123,7 +150,15 @@ fn nobody_to_ask(call: &Proposed, why: &str) -> String {
             id.tool()
         ));
     }
+    if let Some(hint) = hint {
+        reason.push_str(", or ");
+        reason.push_str(hint);
+    }
     reason
+}
+
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-'))
 }
 
 /// Asks on the terminal the process was started from: shows the call and reads `y` or `n`.

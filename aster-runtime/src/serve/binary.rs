@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Parent, Shape, stdio};
 use crate::call::{Check, Outcome};
-use crate::catalogue::{Catalogue, NativeCatalogue};
+use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
 use crate::host::{CallOptions, Host, HostSession};
 use crate::session::Profile;
@@ -20,10 +20,11 @@ use crate::text;
 
 /// Makes `main` of a binary that offers a catalogue: `list`, `search`, `describe`, `call`, `serve` and `check`.
 ///
-/// `serve` speaks MCP on standard input and output and offers `aster_mcp`; `serve NAME` offers one server's tools under
-/// their own names. With the feature `serve-http`, `--http ADDRESS` serves over HTTP instead. A Restricted call asks on
-/// the terminal; where there is none it is denied. Exit codes: 0 it worked, 1 the tool reported an error, 2 the command
-/// line or an id is wrong, 3 the catalogue has a problem, 4 the call was denied, 5 it could not be finished.
+/// `serve` speaks MCP on standard input and output and offers `aster_mcp`, or with `--mode direct` every tool as
+/// `server__tool`; `serve NAME` offers one server's tools under their own names. With the feature `serve-http`,
+/// `--http ADDRESS` serves over HTTP instead. A Restricted call asks on the terminal; where there is none it is denied.
+/// Exit codes: 0 it worked, 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a
+/// problem, 4 the call was denied, 5 it could not be finished.
 ///
 /// ```no_run
 /// use aster_runtime::{NativeCatalogue, catalogue, mcp_tool};
@@ -48,11 +49,13 @@ macro_rules! serve_main {
 }
 
 const USAGE: &str = "\
-  list                     the tools, a line each
+  list                     the tools, resources and prompts, a line each
   search QUERY             the tools that match
   describe ID              a tool's description and schema
   call ID [JSON]           calls a tool with an object of arguments
-  serve [SERVER]           speaks MCP on standard input and output
+  serve                    speaks MCP on standard input and output, and offers `aster_mcp`
+  serve --mode direct      the same, and offers every tool, named `server__tool`
+  serve SERVER             the same, and offers the tools of one server under their own names
     --http ADDRESS         or over HTTP, at this address
     --token-env VARIABLE   to whoever has the token in this variable
   check                    checks the catalogue and starts its servers
@@ -114,20 +117,29 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
 }
 
 async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> Result<(), String> {
-    let (mut server, mut address, mut variable) = (None, None, None);
+    let (mut server, mut mode, mut address, mut variable) = (None, None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (place, value) = match *word {
-            "--http" => (&mut address, words.next()),
-            "--token-env" => (&mut variable, words.next()),
-            _ => (&mut server, Some(word)),
+        let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
+        let (place, value) = match name {
+            "--mode" => (&mut mode, value.or_else(|| words.next().copied())),
+            "--http" => (&mut address, value.or_else(|| words.next().copied())),
+            "--token-env" => (&mut variable, value.or_else(|| words.next().copied())),
+            _ if word.starts_with('-') => return Err(format!("`{name}` is no option of serve")),
+            _ => (&mut server, Some(*word)),
         };
-        let value = value.ok_or_else(|| format!("`{word}` needs a value"))?;
-        if place.replace(*value).is_some() {
-            return Err("serve takes at most one server, one address and one variable".to_owned());
+        let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
+        if place.replace(value).is_some() {
+            return Err("serve takes one server, and each option once".to_owned());
         }
     }
-    let shape = server.map_or(Shape::Bridge, |server| Shape::Server(server.to_owned()));
+    let shape = match (server, mode) {
+        (None, None | Some("bridge")) => Shape::Bridge,
+        (None, Some("direct")) => Shape::Direct,
+        (Some(server), None) => Shape::Server(server.to_owned()),
+        (None, Some(_)) => return Err("the modes are `bridge` and `direct`".to_owned()),
+        (Some(_), Some(_)) => return Err("serve takes a server or a mode, not both".to_owned()),
+    };
     if let Some(address) = address {
         return over_http(host, profile, shape, address, variable).await;
     }
@@ -177,15 +189,27 @@ fn list(catalogue: &Catalogue) -> String {
         .tools()
         .iter()
         .map(|tool| format!("{}  [{}]  {}\n", tool.id(), tool.tier(), tool.summary()));
-    let away = catalogue.servers().iter().filter(|server| server.tools == 0);
-    lines.chain(away.map(|server| format!("{}  {}\n", server.name, server.health))).collect()
+    let resources = catalogue.resources().iter().map(|resource| {
+        let (callable, uri) = (resource.callable(), resource.template().as_str());
+        format!("{}  [{}]  resource {uri}: {}\n", callable.id(), callable.tier(), callable.summary())
+    });
+    let prompts = catalogue.prompts().iter().map(|prompt| {
+        let callable = prompt.callable();
+        format!("{}  [{}]  prompt: {}\n", callable.id(), callable.tier(), callable.summary())
+    });
+    let away = catalogue.servers().iter().filter(|server| server.health != Health::Ready);
+    lines
+        .chain(resources)
+        .chain(prompts)
+        .chain(away.map(|server| format!("{}  {}\n", server.name, server.health)))
+        .collect()
 }
 
 fn check(catalogue: &Catalogue) -> ExitCode {
     let down: Vec<String> = catalogue
         .servers()
         .iter()
-        .filter(|server| server.health != crate::catalogue::Health::Ready)
+        .filter(|server| server.health != Health::Ready)
         .map(|server| format!("server {}: {}", server.name, server.health))
         .collect();
     if !down.is_empty() {

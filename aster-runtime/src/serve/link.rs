@@ -1,45 +1,81 @@
-//! The way back to the client of one call: progress and log, in order, and none of it after the answer.
+//! The way back to the client of one call: progress, log and questions, in order, and none of it after the answer.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam};
-use rmcp::service::{RequestContext, RoleServer};
-use tokio::sync::mpsc;
+use futures_util::future::{BoxFuture, join_all};
+use rmcp::model::{
+    CustomRequest, LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RoleServer, ServiceError};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{ClientLink, LogLevel};
+use crate::text;
+use crate::tool::{AskError, AskKind, ClientAnswer, ClientInfo, ClientLink, ClientRequest, LogLevel};
 
 /// How many messages may wait; a tool that reports faster than its client reads loses the surplus.
 const WAITING: usize = 256;
 
-enum Message {
+/// What a call has to say to its client.
+pub(super) enum Event {
     Progress { done: f64, total: Option<f64>, message: Option<String> },
     Log { level: LoggingLevel, text: String },
+    Ask(Vec<Asked>),
+}
+
+/// A question, and where its answer goes. Whoever asked may have gone meanwhile.
+pub(super) struct Asked {
+    pub(super) request: ClientRequest,
+    pub(super) answer: oneshot::Sender<Result<ClientAnswer, AskError>>,
+}
+
+/// The request that a call answers to at the moment.
+#[derive(Clone, Default)]
+pub(super) struct Front {
+    /// The least grave message that the client wants to hear of.
+    pub(super) level: Option<u8>,
+    pub(super) client: ClientInfo,
 }
 
 /// The tool's end.
 pub(super) struct Link {
-    sender: mpsc::Sender<Message>,
-    level: Option<u8>,
-}
-
-/// The client's end.
-pub(super) struct Messages {
-    receiver: mpsc::Receiver<Message>,
+    sender: mpsc::Sender<Event>,
+    /// `None` between two requests of one call.
+    front: RwLock<Option<Front>>,
+    client: RwLock<ClientInfo>,
+    unsupported: Mutex<Vec<AskKind>>,
 }
 
 impl Link {
-    /// Both ends; `level` is the least grave message that the client wants to hear of.
-    pub(super) fn new(level: Option<u8>) -> (Arc<Self>, Messages) {
+    pub(super) fn new(front: Front) -> (Arc<Self>, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        (Arc::new(Self { sender, level }), Messages { receiver })
+        let client = RwLock::new(front.client.clone());
+        let front = RwLock::new(Some(front));
+        (Arc::new(Self { sender, front, client, unsupported: Mutex::default() }), receiver)
+    }
+
+    /// Takes up another request, or none.
+    pub(super) fn face(&self, front: Option<Front>) {
+        if let Some(front) = &front {
+            *self.client.write().unwrap_or_else(PoisonError::into_inner) = front.client.clone();
+        }
+        *self.front.write().unwrap_or_else(PoisonError::into_inner) = front;
+    }
+
+    /// What was asked of a client that cannot be asked it.
+    pub(super) fn unsupported(&self) -> Vec<AskKind> {
+        self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl ClientLink for Link {
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
-        let _ = self.sender.try_send(Message::Progress { done, total, message: message.map(str::to_owned) });
+        // What nobody waits for at the moment is old news when somebody does.
+        if self.front.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+            let message = message.map(str::to_owned);
+            let _ = self.sender.try_send(Event::Progress { done, total, message });
+        }
     }
 
     fn log(&self, level: LogLevel, message: &str) {
@@ -49,59 +85,92 @@ impl ClientLink for Link {
             LogLevel::Warning => LoggingLevel::Warning,
             LogLevel::Error => LoggingLevel::Error,
         };
-        if self.level.is_some_and(|least| level as u8 >= least) {
-            let _ = self.sender.try_send(Message::Log { level, text: message.to_owned() });
+        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        let least = front.as_ref().and_then(|front| front.level);
+        if least.is_some_and(|least| level as u8 >= least) {
+            let _ = self.sender.try_send(Event::Log { level, text: message.to_owned() });
         }
     }
-}
 
-impl Messages {
-    /// Runs a call and forwards what it reports; what is still waiting when it ends goes out before the answer.
-    ///
-    /// The two do not wait for each other: a client that does not read holds up its own messages, and neither the
-    /// call's deadline nor its record.
-    pub(super) async fn forward_during<F: Future>(
-        mut self,
-        context: &RequestContext<RoleServer>,
-        call: F,
-    ) -> F::Output {
-        let over = CancellationToken::new();
-        let call = async {
-            let output = call.await;
-            over.cancel();
-            output
-        };
-        let forward = async {
-            loop {
-                tokio::select! {
-                    biased;
-                    () = over.cancelled() => break,
-                    Some(message) = self.receiver.recv() => send(context, message).await,
+    fn client(&self) -> ClientInfo {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn ask(&self, requests: Vec<ClientRequest>) -> BoxFuture<'_, Vec<Result<ClientAnswer, AskError>>> {
+        let client = self.client();
+        Box::pin(async move {
+            let mut asked = Vec::new();
+            let mut answers = Vec::new();
+            for request in requests {
+                let kind = request.kind();
+                let (answer, receiver) = oneshot::channel();
+                if client.can(kind) {
+                    asked.push(Asked { request, answer });
+                } else {
+                    self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).push(kind);
+                    let _ = answer.send(Err(AskError::Unsupported(kind)));
                 }
+                answers.push(receiver);
             }
-            // What waits goes out before the answer; what a function that outlives its call says later does not.
-            self.receiver.close();
-            while let Some(message) = self.receiver.recv().await {
-                send(context, message).await;
+            if !asked.is_empty() {
+                // Where nobody listens any more, the questions are dropped, and that is the answer.
+                let _ = self.sender.send(Event::Ask(asked)).await;
             }
-        };
-        tokio::join!(call, forward).0
+            let answers = join_all(answers).await.into_iter();
+            answers.map(|answer| answer.unwrap_or(Err(AskError::Closed))).collect()
+        })
     }
 }
 
-async fn send(context: &RequestContext<RoleServer>, message: Message) {
+/// Sends progress and log to the client; `last` is how far the call has come.
+pub(super) async fn tell(context: &RequestContext<RoleServer>, event: Event, last: &mut f64) {
     // A client that has gone does not hear of it; the call ends by its own cancellation.
-    match message {
-        Message::Progress { done, total, message } => {
+    match event {
+        Event::Progress { done, total, message } => {
+            // It must not go back, and whoever asked for an approval has reported before the tool does.
+            *last = last.max(done);
             let Some(token) = context.meta.get_progress_token() else { return };
-            let mut progress = ProgressNotificationParam::new(token, done);
+            let mut progress = ProgressNotificationParam::new(token, *last);
             progress.total = total;
             progress.message = message;
             let _ = context.peer.notify_progress(progress).await;
         }
-        Message::Log { level, text } => {
+        Event::Log { level, text } => {
             let message = LoggingMessageNotificationParam::new(level, text.into());
             let _ = context.peer.notify_logging_message(message).await;
         }
+        Event::Ask(_) => {}
     }
+}
+
+/// Asks a client of the legacy era, which is a request to it. Where nobody wants the answer any more, or it is `over`, the
+/// client is told so.
+pub(super) async fn put(peer: Peer<RoleServer>, asked: Asked, over: CancellationToken) {
+    let Asked { request, mut answer } = asked;
+    let params = (!request.params().is_empty()).then(|| Value::Object(request.params().clone()));
+    // In the question's own words: the SDK's types would drop what they do not know.
+    let message = ServerRequest::CustomRequest(CustomRequest::new(request.method(), params));
+    let sent = peer.send_cancellable_request(message, PeerRequestOptions::no_options()).await;
+    let Ok(mut handle) = sent else {
+        let _ = answer.send(Err(AskError::Closed));
+        return;
+    };
+    let response = tokio::select! {
+        response = &mut handle.rx => response,
+        () = answer.closed() => return drop(handle.cancel(None).await),
+        () = over.cancelled() => {
+            let _ = answer.send(Err(AskError::Closed));
+            return drop(handle.cancel(None).await);
+        }
+    };
+    let _ = answer.send(match response {
+        Ok(Ok(result)) => match serde_json::to_value(result) {
+            Ok(result) => request.read(&result),
+            Err(error) => Err(AskError::Invalid(error.to_string())),
+        },
+        Ok(Err(ServiceError::McpError(error))) => {
+            Err(AskError::Refused { code: error.code.0.into(), message: text::one_line(&error.message, 500) })
+        }
+        Ok(Err(_)) | Err(_) => Err(AskError::Closed),
+    });
 }

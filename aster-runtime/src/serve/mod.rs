@@ -8,42 +8,53 @@ pub mod binary;
 #[cfg(feature = "serve-http")]
 pub mod http;
 mod link;
+mod names;
 mod offer;
 mod parent;
+mod prompts;
+mod raw;
+mod resources;
+mod rounds;
 mod stdio;
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    LoggingLevel, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
 };
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::link::Link;
-use self::offer::{Offer, Target};
+use self::link::Front;
+use self::offer::{Offer, Offered, Target};
 pub use self::parent::Parent;
-pub use self::stdio::stdio;
+use self::resources::Followed;
+use self::rounds::{Asking, Rounds, Turn};
+pub use self::stdio::{over, stdio};
 use crate::call::Check;
-use crate::host::{CallOptions, Host, HostSession};
-use crate::scope::FilterError;
+use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
+use crate::scope::{FilterError, View};
 use crate::session::Profile;
 use crate::text;
-use crate::tool::{JsonObject, ToolResult};
+use crate::tool::{ClientInfo, JsonObject, ToolResult};
 
 /// How long the first answer waits for servers that are still starting.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
@@ -57,6 +68,11 @@ const TELLING: Duration = Duration::from_secs(5);
 pub enum Shape {
     /// One tool, `aster_mcp`.
     Bridge,
+    /// Every tool in scope, as its server defined it, named `server__tool`.
+    ///
+    /// Where such a name would be too long, is not unique, or reads as if it were another server's, it ends in `_` and
+    /// digits of the id's digest. Names depend on the tools in scope and on nothing else.
+    Direct,
     /// The tools of one native server, under their own names.
     Server(String),
 }
@@ -74,6 +90,9 @@ pub enum ServeError {
     /// The client never began a session.
     #[error("the client did not begin an MCP session: {0}")]
     Handshake(String),
+    /// The system gives no random numbers.
+    #[error("there are no random numbers to seal the state of questions with: {0}")]
+    Random(String),
     /// An option of serving cannot be used.
     #[error("{0}")]
     Options(String),
@@ -101,9 +120,14 @@ struct Service {
     shape: Shape,
     /// Looks and never calls: sessions of one profile see the same.
     viewer: HostSession,
-    offer: RwLock<Arc<Offer>>,
+    offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
+    /// Whether there is a resource; native servers are there from the start or never.
+    has_resources: bool,
+    /// Whether there is a prompt.
+    has_prompts: bool,
+    rounds: Arc<Rounds>,
     /// Cancelled when nobody is served any more.
     ended: CancellationToken,
 }
@@ -115,6 +139,13 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
+/// Whether a session sees anything on this native server.
+fn is_known(view: &View, name: &str) -> bool {
+    view.servers().iter().any(|server| server.native && server.name == name)
+        || view.resources().iter().any(|resource| resource.id().server() == name)
+        || view.prompts().iter().any(|prompt| prompt.id().server() == name)
+}
+
 impl Service {
     fn new(
         host: Host,
@@ -124,24 +155,43 @@ impl Service {
     ) -> Result<Arc<Self>, ServeError> {
         let viewer = host.session(profile)?;
         if let Shape::Server(name) = &shape
-            && !viewer.view().servers().iter().any(|server| server.native && server.name == *name)
+            && !is_known(&viewer.view(), name)
         {
             return Err(ServeError::UnknownServer(name.clone()));
         }
-        let offer = RwLock::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
+        let view = viewer.view();
+        let has_resources = view.resources().iter().any(|resource| shape.offers(resource.id()));
+        let has_prompts = view.prompts().iter().any(|prompt| shape.offers(prompt.id()));
+        let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
+            has_resources,
+            has_prompts,
             shape,
             viewer,
             offer,
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
+            rounds,
             ended,
         }))
     }
 
     fn offer(&self) -> Arc<Offer> {
-        Arc::clone(&self.offer.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.borrow())
+    }
+
+    /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
+    /// remember tools from before, and call one at once.
+    async fn target(&self, name: &str, cancelled: &CancellationToken) -> Option<Target> {
+        let decided = |offer: &Arc<Offer>| !offer.awaits(name) || offer.target(name).is_some();
+        if !decided(&self.offer()) {
+            let mut offers = self.offer.subscribe();
+            let waiting = timeout(START_PATIENCE, offers.wait_for(decided));
+            let _ = cancelled.run_until_cancelled(waiting).await;
+        }
+        self.offer().target(name)
     }
 
     /// Follows the catalogue, and tells the listeners where what is offered has changed.
@@ -157,11 +207,9 @@ impl Service {
     /// Offers what there is now, and tells the listeners where that is something else.
     async fn renew(&self) {
         let changed = {
-            let fresh = Offer::new(&self.host, &self.viewer, &self.shape);
-            let mut offer = self.offer.write().unwrap_or_else(PoisonError::into_inner);
-            let changed = fresh.tools != offer.tools;
-            *offer = Arc::new(fresh);
-            changed
+            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+            let known = self.offer.send_replace(Arc::clone(&fresh));
+            !known.has_same_tools(&fresh)
         };
         if changed {
             self.tell().await;
@@ -196,16 +244,22 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// The resources that a client of the legacy era subscribed to.
+    followed: Mutex<Option<Followed>>,
     /// What was offered when it began: a change that comes before it is among the listeners is told then.
     offer: Arc<Offer>,
+    /// Whether the user started the client, which started this process.
+    local: bool,
 }
 
 impl Server {
-    fn new(service: Arc<Service>) -> Self {
+    fn new(service: Arc<Service>, local: bool) -> Self {
         let connection = Connection {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
+            followed: Mutex::default(),
             offer: service.offer(),
+            local,
         };
         Self { service, connection: Arc::new(connection) }
     }
@@ -229,11 +283,23 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        // Neither list can change.
+        if self.service.has_resources {
+            let mut resources = ResourcesCapability::default();
+            resources.subscribe = Some(true);
+            capabilities.resources = Some(resources);
+        }
+        if self.service.has_prompts {
+            capabilities.prompts = Some(PromptsCapability::default());
+        }
+        if self.service.has_resources || self.service.has_prompts {
+            capabilities.completions = Some(JsonObject::new());
+        }
         let mut config = ServerConfig::new(capabilities);
         let name = match &self.service.shape {
-            Shape::Bridge => "aster".to_owned(),
+            Shape::Bridge | Shape::Direct => "aster".to_owned(),
             Shape::Server(name) => name.clone(),
         };
         config.server_info = Implementation::new(name, env!("CARGO_PKG_VERSION"));
@@ -243,14 +309,28 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.service.offer().tools.clone()))
+        let session = self.session(&context);
+        let offer = self.service.offer();
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, next) = offer
+            .page(cursor.as_deref())
+            .map_err(|unknown| ErrorData::invalid_params(unknown.to_string(), None))?;
+        if session.session().profile().require_describe {
+            // Whoever was shown the definition needs no other description.
+            for tool in page.iter().filter_map(Offered::tool) {
+                session.session().mark_described(tool.id(), tool.digest());
+            }
+        }
+        Ok(raw::list(page.iter().map(Offered::definition).collect(), next))
     }
 
+    /// Asked for by rmcp's HTTP server, which checks a call's headers against the schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.service.offer().tools.iter().find(|tool| tool.name == name).cloned()
+        let schema = self.service.offer().schema_with_headers(name)?.clone();
+        Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 
     async fn call_tool(
@@ -260,11 +340,91 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
-        let (link, messages) = Link::new(self.level(&context));
-        let options = CallOptions { client: Some(link), cancellation: context.ct.clone() };
-        let call = self.call(&session, &request.name, arguments, options);
-        let result = messages.forward_during(&context, call).await?;
-        Ok(typed_result(result).into())
+        let (service, name) = (Arc::clone(&self.service), request.name.clone());
+        let asking = Asking {
+            method: "tools/call",
+            name: &request.name,
+            arguments: Value::Object(arguments.clone()),
+            responses: request.input_responses,
+            state: request.request_state,
+            ..self.asking(&context)
+        };
+        let start = |options| async move { call(&service, &session, &name, arguments, options).await };
+        let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
+        match self.service.rounds.answer(&context, asking, start, failed).await? {
+            Turn::InputRequired(questions) => Ok(questions.into()),
+            Turn::Done(result) => Ok(raw::result(result?).into()),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        declared::<ListResourcesRequestMethod>(self.service.has_resources)?;
+        let resources = self.service.resources(|resource| resource.template().is_plain());
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        declared::<ListResourceTemplatesRequestMethod>(self.service.has_resources)?;
+        let templates = self.service.resources(|resource| !resource.template().is_plain());
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.read(request, context).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.follow_resource(request.uri, &context)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.forget_resource(&request.uri);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        declared::<ListPromptsRequestMethod>(self.service.has_prompts)?;
+        Ok(ListPromptsResult::with_all_items(self.service.prompts()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.get(request, context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.suggest(request, context).await
     }
 
     async fn set_level(
@@ -288,7 +448,11 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(requested.clone())
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| self.service.offers_resource(uri));
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -303,6 +467,7 @@ impl ServerHandler for Server {
         };
         tokio::select! {
             () = context.cancelled() => {}
+            () = self.service.follow_resources(context.sink()) => {}
             () = self.service.ended.cancelled() => {}
             () = tell => {}
         }
@@ -322,96 +487,89 @@ impl Drop for Gone<'_> {
     }
 }
 
-impl Server {
-    async fn call(
-        &self,
-        session: &HostSession,
-        name: &str,
-        arguments: JsonObject,
-        options: CallOptions,
-    ) -> Result<ToolResult, ErrorData> {
-        // An unknown tool is a protocol error, by the specification; it is recorded all the same.
-        let unknown = || {
-            let message = format!("no tool `{}` is known", text::one_line(name, 128));
-            ErrorData::invalid_params(message, None)
-        };
-        match self.service.offer().target(name).ok_or_else(unknown)? {
-            Target::Bridge => Ok(session.call_with(&Value::Object(arguments), options).await),
-            Target::Tool(id) => {
-                let completed = session.execute(&id, arguments, options).await;
-                if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
-            }
+/// A method of a capability that was not declared is none.
+fn declared<M: ConstString>(has: bool) -> Result<(), ErrorData> {
+    if has { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
+}
+
+async fn call(
+    service: &Service,
+    session: &HostSession,
+    name: &str,
+    arguments: JsonObject,
+    options: CallOptions,
+) -> Result<ToolResult, ErrorData> {
+    // An unknown tool is a protocol error, by the specification; it is recorded all the same.
+    let unknown = || {
+        let message = format!("no tool `{}` is known", text::one_line(name, 128));
+        ErrorData::invalid_params(message, None)
+    };
+    match service.target(name, &options.cancellation).await {
+        None => {
+            session.refuse_unknown(name);
+            Err(unknown())
         }
+        Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
+        Some(Target::Tool(id)) => {
+            let options = CallOptions { requested: Some(name.to_owned()), ..options };
+            let completed = session.execute(id.as_str(), arguments, options).await;
+            if completed.denied == Some(Check::Scope) { Err(unknown()) } else { Ok(completed.result) }
+        }
+    }
+}
+
+impl Server {
+    /// A request that may have to ask its client: whose it is.
+    fn asking(&self, context: &RequestContext<RoleServer>) -> Asking<'static> {
+        let principal = self.principal(context);
+        let client = self.client(context, self.connection.local || principal.is_some());
+        Asking {
+            caller: principal.unwrap_or_default().into_bytes(),
+            front: Front { level: self.level(context), client },
+            legacy: is_legacy(context),
+            ..Asking::default()
+        }
+    }
+
+    /// Who has proved who it is.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Option<String> {
+        #[cfg(feature = "serve-http")]
+        return http::principal(context);
+        #[cfg(not(feature = "serve-http"))]
+        None
+    }
+
+    /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
+    fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        let mut client = ClientInfo::default();
+        client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
+        client.vouched = vouched;
+        if let Some(elicitation) = &capabilities.elicitation {
+            client.urls = elicitation.url.is_some();
+            // An empty object is forms alone: urls came later.
+            client.forms = elicitation.form.is_some() || !client.urls;
+        }
+        client.sampling = capabilities.sampling.is_some();
+        client.sampling_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
+        client.roots = capabilities.roots.is_some();
+        client
     }
 
     fn missed_a_change(&self) -> bool {
         let now = self.service.offer();
-        !Arc::ptr_eq(&now, &self.connection.offer) && now.tools != self.connection.offer.tools
+        !Arc::ptr_eq(&now, &self.connection.offer) && !now.has_same_tools(&self.connection.offer)
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
     /// request, gets messages at all.
     fn level(&self, context: &RequestContext<RoleServer>) -> Option<u8> {
-        let legacy = context.protocol_version().is_some_and(|version| version.has_initialize());
+        let legacy = is_legacy(context);
         let asked = context.meta.log_level().map(|level| level as u8);
         asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
 }
 
-/// A result in the protocol's types. A block that they do not know becomes text, and never costs the others.
-fn typed_result(result: ToolResult) -> CallToolResult {
-    let value = result.into_value();
-    if let Ok(mut result) = serde_json::from_value::<CallToolResult>(value.clone()) {
-        // The modern era demands it, and for older clients the SDK takes it off again.
-        result.result_type = Some(ResultType::COMPLETE);
-        return result;
-    }
-    let blocks = match &value["content"] {
-        Value::Array(blocks) => blocks.iter().map(typed_block).collect(),
-        Value::String(text) => vec![ContentBlock::text(text.clone())],
-        _ => Vec::new(),
-    };
-    let mut typed = CallToolResult::success(blocks);
-    typed.structured_content = value.get("structuredContent").cloned();
-    typed.is_error = value.get("isError").and_then(Value::as_bool);
-    typed
-}
-
-fn typed_block(block: &Value) -> ContentBlock {
-    serde_json::from_value(block.clone()).unwrap_or_else(|_| {
-        let text = block.get("text").and_then(Value::as_str).map_or_else(|| block.to_string(), str::to_owned);
-        ContentBlock::text(text)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_result_says_that_it_is_complete() {
-        for result in [
-            ToolResult::text("a"),
-            ToolResult::from_value(json!({"content": [{"type": "hologram"}]})),
-            ToolResult::from_value(json!({"content": [], "resultType": "input_required"})),
-        ] {
-            assert_eq!(serde_json::to_value(typed_result(result)).unwrap()["resultType"], "complete");
-        }
-    }
-
-    #[test]
-    fn a_block_that_nobody_knows_costs_only_itself() {
-        let result = ToolResult::from_value(json!({"content": [
-            {"type": "text", "text": "a"},
-            {"type": "hologram", "data": 1},
-            {"type": "text", "text": "b", "annotations": {"audience": ["system"]}},
-        ], "isError": true}));
-        let typed = serde_json::to_value(typed_result(result)).unwrap();
-        assert_eq!(typed["content"].as_array().unwrap().len(), 3);
-        assert_eq!(typed["content"][2]["text"], "b");
-        assert!(typed["content"][1]["text"].as_str().unwrap().contains("hologram"));
-        assert_eq!(typed["isError"], true);
-    }
+fn is_legacy(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.has_initialize())
 }

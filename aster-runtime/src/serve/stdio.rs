@@ -1,4 +1,4 @@
-//! Serving over standard input and output, for one client: the process that started this one.
+//! Serving over a pair of streams for one client: on standard input and output, the process that started this one.
 
 use std::io;
 use std::pin::Pin;
@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::raw::Restoring;
 use super::{FIRST_ANSWER, ServeError, Server, Service, Shape};
 use crate::host::Host;
 use crate::session::Profile;
@@ -29,26 +31,39 @@ pub async fn stdio(
     shape: Shape,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let served = serve(host.clone(), profile, shape, stop).await;
+    let (input, output) = stdio_pipes();
+    let served = over((input, output), host.clone(), profile, shape, stop).await;
     host.close().await;
     served
 }
 
-async fn serve(
+/// The same over any pair of streams, such as the ends of a socket, and without closing the host afterwards.
+///
+/// # Errors
+///
+/// As [`stdio`].
+pub async fn over<R, W>(
+    (input, output): (R, W),
     host: Host,
     profile: Profile,
     shape: Shape,
     stop: CancellationToken,
-) -> Result<(), ServeError> {
-    let ended = CancellationToken::new();
+) -> Result<(), ServeError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let ended = stop.child_token();
     let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}
         () = stop.cancelled() => return Ok(()),
     }
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
-    let (input, output) = stdio_pipes();
-    match Server::new(service).serve_with_ct((Input { input, ended }, output), stop).await {
+    // The user started the client, which started this; and there is only this one.
+    let server = Server::new(Arc::clone(&service), true);
+    let transport = Restoring(AsyncRwTransport::new(Input { input, ended }, output));
+    let served = match server.serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(ServeError::Broken(error.to_string())),
@@ -58,7 +73,9 @@ async fn serve(
             | rmcp::service::ServerInitializeError::Cancelled,
         ) => Ok(()),
         Err(error) => Err(ServeError::Handshake(error.to_string())),
-    }
+    };
+    service.rounds.close().await;
+    served
 }
 
 /// Standard input that says when it has ended: subscriptions end with it, and would otherwise hold the process while

@@ -217,6 +217,27 @@ impl UrlText for url::Url {}
 impl<T: UrlText> UrlText for Option<T> {}
 impl<T: UrlText> UrlText for Vec<T> {}
 
+/// What `#[arg(header = …)]` can stand on: what a client can write into an HTTP header.
+///
+/// Source: MCP 2026-07-28, Streamable HTTP, custom headers from tool parameters: string, integer and boolean.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a header",
+    label = "not a string, an integer or a boolean",
+    note = "`#[arg(header = \"…\")]` goes on `String`, `Cow<'static, str>`, integers and `bool`, and on `Option` of them"
+)]
+pub trait HeaderValue {}
+
+impl HeaderValue for String {}
+impl HeaderValue for Cow<'static, str> {}
+impl HeaderValue for bool {}
+impl<T: HeaderValue> HeaderValue for Option<T> {}
+
+macro_rules! header_value {
+    ($($number:ty),*) => {$(impl HeaderValue for $number {})*};
+}
+header_value!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+
 /// Numbers that `#[arg(range(…))]` can bound, and `Option` of them.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(

@@ -1,7 +1,12 @@
 //! A native tool's side of a call: what goes into the function, what comes out, what it may ask of its caller.
 
 mod argument;
+mod ask;
+mod availability;
 mod context;
+mod limit;
+mod prompt;
+mod resource;
 mod result;
 
 use std::any::Any;
@@ -13,8 +18,17 @@ use serde_json::{Map, Value};
 
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
-pub(crate) use argument::{Ranged, ToolDefault, UrlText, kind};
-pub use context::{ClientLink, LogLevel, ToolContext};
+pub(crate) use argument::{HeaderValue, Ranged, ToolDefault, UrlText, kind};
+pub use ask::{
+    AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled,
+    Sampling,
+};
+pub use availability::Availability;
+pub(crate) use availability::Withheld;
+pub use context::{ASK_TIMEOUT, ClientLink, LogLevel, ResourceUpdates, ToolContext};
+pub(crate) use limit::TimeLimit;
+pub use prompt::{IntoPrompt, PromptMessage, Suggestions};
+pub use resource::{IntoResource, NOT_FOUND, ResourceContents};
 pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolOutput, ToolResult,
 };
@@ -42,6 +56,10 @@ pub struct Invocation {
 pub struct ServerEnv {
     /// Which destinations the host lets calls name: the policy for a server's own connections too.
     pub egress: EgressPolicy,
+    /// Where to say that a resource has changed.
+    pub updates: ResourceUpdates,
+    /// Which of the server's tools, resources and prompts are offered while it runs.
+    pub availability: Availability,
 }
 
 /// Why a native server cannot run here; shown beside it in listings.

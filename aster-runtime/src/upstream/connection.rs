@@ -280,7 +280,7 @@ impl Pending<'_> {
     async fn reply(&mut self) -> Result<ServerResult, ServiceError> {
         let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
         let reply = (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed));
-        self.tap.forget_progress(&handle.progress_token);
+        self.tap.end_progress(&handle.id);
         self.handle = None;
         reply
     }
@@ -289,7 +289,7 @@ impl Pending<'_> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
-        self.tap.forget_progress(&handle.progress_token);
+        self.tap.end_progress(&handle.id);
         if self.tap.ended.is_cancelled() {
             return;
         }

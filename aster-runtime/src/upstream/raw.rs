@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -139,11 +139,11 @@ pub(super) struct Progress {
 #[derive(Debug, Clone)]
 pub(super) struct ProgressListener(pub(super) mpsc::Sender<Progress>);
 
-/// A request whose progress is listened to.
-#[derive(Debug)]
+/// The requests whose progress is listened to.
+#[derive(Debug, Default)]
 struct Listening {
-    request: RequestId,
-    listener: mpsc::Sender<Progress>,
+    listeners: HashMap<i64, mpsc::Sender<Progress>>,
+    tokens: HashMap<RequestId, i64>,
 }
 
 /// What a connection hears beside the replies, and how it ended. Shared by the transport and its user.
@@ -156,7 +156,7 @@ pub(super) struct Tap {
     /// A reply to `server/discover` came after the handshake had given up on it, and it was no error.
     pub(super) modern_after_all: OnceLock<()>,
     failure: OnceLock<String>,
-    progress: Mutex<HashMap<i64, Listening>>,
+    progress: Mutex<Listening>,
     diagnostics: Arc<Diagnostics>,
 }
 
@@ -177,10 +177,11 @@ impl Tap {
         self.failure.get().map(String::as_str)
     }
 
-    /// Stops listening to the progress of a request.
-    pub(super) fn forget_progress(&self, token: &ProgressToken) {
-        if let NumberOrString::Number(token) = token.0 {
-            self.progress().remove(&token);
+    /// Stops listening to the progress of a request: after its reply it makes none.
+    pub(super) fn end_progress(&self, request: &RequestId) {
+        let mut progress = self.progress();
+        if let Some(token) = progress.tokens.remove(request) {
+            progress.listeners.remove(&token);
         }
     }
 
@@ -197,20 +198,17 @@ impl Tap {
         listener: &ProgressListener,
     ) {
         if let Some(ProgressToken(NumberOrString::Number(token))) = token {
-            self.progress().insert(token, Listening { request, listener: listener.0.clone() });
+            let mut progress = self.progress();
+            progress.listeners.insert(token, listener.0.clone());
+            progress.tokens.insert(request, token);
         }
-    }
-
-    /// After its reply, a request makes no progress.
-    fn end_progress(&self, answered: &RequestId) {
-        self.progress().retain(|_, listening| listening.request != *answered);
     }
 
     fn report_progress(&self, params: Option<&Value>) {
         let field = |key| params.and_then(|params| params.get(key));
         let Some(token) = field("progressToken").and_then(number) else { return };
         let progress = self.progress();
-        let Some(Listening { listener, .. }) = progress.get(&token) else { return };
+        let Some(listener) = progress.listeners.get(&token) else { return };
         let report = Progress {
             done: field("progress").and_then(Value::as_f64).unwrap_or_default(),
             total: field("total").and_then(Value::as_f64),
@@ -220,7 +218,7 @@ impl Tap {
         let _ = listener.try_send(report);
     }
 
-    fn progress(&self) -> MutexGuard<'_, HashMap<i64, Listening>> {
+    fn progress(&self) -> MutexGuard<'_, Listening> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -231,11 +229,6 @@ enum Handshake {
     Initialize,
 }
 
-struct Write {
-    line: Vec<u8>,
-    done: oneshot::Sender<io::Result<()>>,
-}
-
 /// The transport. See the module's documentation.
 pub(super) struct RawTransport<R> {
     reader: R,
@@ -243,7 +236,7 @@ pub(super) struct RawTransport<R> {
     lines: Lines,
     chunk: Vec<u8>,
     ready: VecDeque<Incoming>,
-    queue: mpsc::Sender<Write>,
+    queue: mpsc::Sender<Vec<u8>>,
     writer: JoinHandle<()>,
     handshake: Option<(RequestId, Handshake)>,
     /// The id of a `server/discover` that the handshake gave up on.
@@ -457,21 +450,17 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
 
     fn send(&mut self, message: Outgoing) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.note(&message);
-        // Queued here and not in the future: the SDK polls those in any order.
-        let (done, written) = oneshot::channel();
-        let queued = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
+        // Queued here and not in the future: the SDK polls those in any order. That a line cannot be written ends the
+        // connection, which whoever waits for an answer hears of.
+        std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            self.queue.try_send(Write { line, done }).map_err(|error| {
+            self.queue.try_send(line).map_err(|error| {
                 if matches!(error, mpsc::error::TrySendError::Full(_)) {
                     self.tap.fail("it does not read its standard input".to_owned());
                 }
                 io::ErrorKind::BrokenPipe.into()
             })
-        });
-        async move {
-            queued?;
-            written.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
-        }
+        }))
     }
 
     async fn receive(&mut self) -> Option<Incoming> {
@@ -523,16 +512,15 @@ impl<R> Drop for RawTransport<R> {
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Write>, tap: Arc<Tap>) {
-    while let Some(Write { line, done }) = lines.recv().await {
-        let written = async {
-            writer.write_all(&line).await?;
-            writer.flush().await
+async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Vec<u8>>, tap: Arc<Tap>) {
+    while let Some(mut together) = lines.recv().await {
+        // What has been queued meanwhile costs no write of its own.
+        while together.len() < CHUNK
+            && let Ok(line) = lines.try_recv()
+        {
+            together.extend_from_slice(&line);
         }
-        .await;
-        let failed = written.is_err();
-        let _ = done.send(written);
-        if failed {
+        if writer.write_all(&together).await.is_err() || writer.flush().await.is_err() {
             // How it ended is to be seen from the process.
             tap.ended.cancel();
             return;

@@ -39,7 +39,7 @@ impl Web {
 
 impl McpServer for Web {
     async fn start(env: &ServerEnv) -> Result<Self, StartError> {
-        EgressClient::new(env.egress.clone()).map(Self::new).map_err(StartError::new)
+        Ok(Self::new(EgressClient::new(env.egress.clone())))
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
             Mock::given(path(*at)).respond_with(response.clone()).mount(&server).await;
         }
         let policy = EgressPolicy::default().allow_private([server.address().to_string()]).unwrap();
-        let web = Web::new(EgressClient::new(policy).unwrap());
+        let web = Web::new(EgressClient::new(policy));
         (server, web)
     }
 

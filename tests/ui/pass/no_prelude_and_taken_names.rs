@@ -51,18 +51,55 @@ impl Web {
     }
 }
 
+fn years(_: &str) -> [&'static str; 1] {
+    ["2026"]
+}
+
+/// One year's notes.
+#[::aster_runtime::mcp_resource(uri = "notes://{year}", tier = Standard, mime_type = "text/plain", size = 0)]
+pub fn notes(#[arg(complete = years)] year: u16) -> &'static str {
+    let _ = year;
+    ""
+}
+
+/// Asks for a review.
+#[::aster_runtime::mcp_prompt(tier = Standard, group = RESEARCH)]
+pub fn review(#[arg(complete = ["a"])] code: ::std::string::String) -> ::std::string::String {
+    code
+}
+
+const SCHEMA: &str = "{}";
+
+/// Counts.
+#[::aster_runtime::mcp_tool(tier = Standard, schema = SCHEMA)]
+pub fn count(arguments: ::aster_runtime::JsonObject) -> u64 {
+    arguments.len() as u64
+}
+
 #[::aster_runtime::mcp_server]
 pub mod clock {
     /// Tells the time.
     #[::aster_runtime::mcp_tool(tier = Standard)]
     pub fn now() {}
+
+    /// Tells the time as well.
+    #[::aster_runtime::mcp_resource(tier = Standard, uri = "clock:now")]
+    pub fn time() -> ::std::vec::Vec<u8> {
+        ::std::vec::Vec::new()
+    }
 }
 
-pub const CATALOGUE: ::aster_runtime::NativeCatalogue =
-    ::aster_runtime::catalogue![add::TOOL, Web::SERVER, clock::SERVER,];
+pub const CATALOGUE: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalogue![
+    add::TOOL,
+    Web::SERVER,
+    clock::SERVER,
+    notes::RESOURCE,
+    review::PROMPT,
+    count::TOOL,
+];
 pub const EMPTY: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalogue![];
 
 fn main() {
-    ::std::assert_eq!(CATALOGUE.entries.len(), 3);
+    ::std::assert_eq!(CATALOGUE.entries.len(), 6);
     ::std::assert_eq!(EMPTY.entries.len(), 0);
 }

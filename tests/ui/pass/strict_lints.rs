@@ -4,7 +4,9 @@
 #![deny(warnings, unused, nonstandard_style, unreachable_pub, future_incompatible, rust_2018_idioms)]
 #![deny(clippy::all, clippy::pedantic)]
 
-use aster_runtime::{McpServer, NativeServer, ServerEnv, StartError, mcp_server, mcp_tool};
+use aster_runtime::{
+    McpServer, NativeServer, ServerEnv, StartError, mcp_prompt, mcp_resource, mcp_server, mcp_tool,
+};
 
 /// Adds two whole numbers.
 #[mcp_tool(tier = Standard)]
@@ -38,6 +40,18 @@ fn sum(a: i64, b: i64) -> i64 {
     a + b
 }
 
+/// One note.
+#[mcp_resource(uri = "notes://{id}", tier = Standard)]
+fn note(id: String) -> Option<String> {
+    (!id.is_empty()).then_some(id)
+}
+
+/// Asks for a review.
+#[mcp_prompt(tier = Standard)]
+fn review(#[arg(complete = ["draft", "final"])] state: String) -> String {
+    format!("Review the {state}.")
+}
+
 struct Web {
     prefix: String,
 }
@@ -64,6 +78,30 @@ impl Web {
     }
 }
 
+/// Nothing but resources and prompts.
+struct Notes;
+
+impl Notes {
+    fn names(typed: &str) -> Vec<String> {
+        vec![typed.to_owned()]
+    }
+}
+
+#[mcp_server]
+impl Notes {
+    /// One note.
+    #[mcp_resource(uri = "notes://all/{name}", tier = Standard)]
+    fn note(#[arg(complete = Self::names)] name: String) -> String {
+        name
+    }
+
+    /// Asks for a note.
+    #[mcp_prompt(tier = Standard)]
+    fn ask() -> &'static str {
+        "Write a note."
+    }
+}
+
 #[mcp_server]
 mod clock {
     use aster_runtime::mcp_tool;
@@ -75,4 +113,5 @@ mod clock {
 
 fn main() {
     assert_eq!(<Web as NativeServer>::SPEC.tools.len(), 2);
+    assert_eq!((Notes::SERVER.resources.len(), Notes::SERVER.prompts.len()), (1, 1));
 }

@@ -38,13 +38,16 @@ use tokio_util::task::AbortOnDropHandle;
 use self::guard::Guard;
 pub use self::listen::{Listener, bind};
 use self::sessions::{ASKING, Asking, Principals, Sessions};
-use super::{FIRST_ANSWER, ServeError, Server, Service, Shape};
+use super::{FIRST_ANSWER, ServeError, Server, Service, Shape, raw};
 use crate::catalogue::Health;
 use crate::host::{Host, HostSession};
 use crate::session::Profile;
 
 /// What a response carries.
-pub type Body = BoxBody<Bytes, Infallible>;
+pub type Body = BoxBody<Bytes, Box<dyn StdError + Send + Sync>>;
+
+/// What rmcp answers with.
+type Answer = BoxBody<Bytes, Infallible>;
 
 /// The header in which the legacy era names a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -248,7 +251,7 @@ pub fn service(
     let sessions = Arc::new(Sessions::new(options.session_idle));
     let served = Arc::clone(&service);
     let protocol = StreamableHttpService::new(
-        move || Ok(Server::new(Arc::clone(&served))),
+        move || Ok(Server::new(Arc::clone(&served), false)),
         Arc::clone(&sessions),
         // `Guard` has looked at these, and more closely.
         StreamableHttpServerConfig::default()
@@ -324,9 +327,9 @@ impl HttpService {
     }
 }
 
-/// The last place that every response of the protocol passes.
-fn outgoing(response: Response<Body>) -> Response<Body> {
-    response
+/// The last place that every response of the protocol passes: results lose what the SDK's types would have cost them.
+fn outgoing(response: Response<Answer>) -> Response<Body> {
+    raw::body::restored(response).map(http_body_util::BodyExt::boxed)
 }
 
 impl Inner {
@@ -436,7 +439,7 @@ impl Inner {
     }
 
     /// A stream that only listens ends when the server stops.
-    fn until_stopping(&self, body: Body) -> Body {
+    fn until_stopping(&self, body: Answer) -> Answer {
         let stopped = self.stopping.clone().cancelled_owned();
         http_body_util::BodyExt::boxed(StreamBody::new(BodyStream::new(body).take_until(stopped)))
     }
@@ -470,6 +473,12 @@ impl Inner {
 struct Caller {
     principal: Option<Principal>,
     principals: Arc<Principals>,
+}
+
+/// Who has proved who it is, of a request that came over HTTP.
+pub(super) fn principal(context: &RequestContext<RoleServer>) -> Option<String> {
+    let caller = context.extensions.get::<http::request::Parts>()?.extensions.get::<Caller>()?;
+    Some(caller.principal.as_ref()?.0.clone())
 }
 
 /// The session of a request that came over HTTP and belongs to no session of the protocol.
@@ -601,7 +610,7 @@ impl Refusal {
 }
 
 fn json_response(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
+    let mut response = Response::new(Full::new(Bytes::from(value.to_string())).map_err(Into::into).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

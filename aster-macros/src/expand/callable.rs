@@ -1,39 +1,59 @@
-//! One tool.
+//! One tool, resource or prompt.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
 
 use super::{asserts, location, option};
-use crate::model::Tool;
+use crate::model::{Callable, Role};
+use crate::parse::attr::Kind;
 use crate::path::CratePath;
 
 /// What stands beside a free function: a type of its name, which is no other than a place for the constant. A module
 /// would not see what the function sees.
-pub(crate) fn free(tool: &Tool, krate: &CratePath) -> TokenStream {
+pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
     let private = &krate.private();
-    let server = match &tool.server {
+    let server = match &callable.server {
         Some(server) => quote!(#server),
         None => quote!(#private::package_server!()),
     };
-    let Tool { ident, visibility, .. } = tool;
+    let Callable { ident, visibility, .. } = callable;
+    let kind = callable.role.kind();
     let place = located(ident, ident);
-    let spec = spec(tool, &server, &quote!(#ident), private);
+    let spec = spec(callable, &server, &quote!(#ident), private);
     let deprecated = deprecated();
-    let about = format!("The tool that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw());
+    let about = format!("The {1} that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw(), kind.noun());
+    let (constant, ty, entry) = names(kind);
+    let inner = match kind {
+        Kind::Tool => quote!(#place::#constant),
+        Kind::Resource | Kind::Prompt => quote!(&#place::#constant.callable),
+    };
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]
         #visibility enum #place {}
         impl #place {
             #[doc = #about]
             #deprecated
-            #visibility const TOOL: &'static #private::ToolSpec = &#spec;
+            #visibility const #constant: &'static #private::#ty = &#spec;
         }
         const _: () = {
-            #private::check_tool(#place::TOOL);
-            #private::submit! { #private::Entry::Tool(#place::TOOL) }
+            #private::check_tool(#inner);
+            #private::submit! { #private::Entry::#entry(#place::#constant) }
         };
     }
+}
+
+/// What a kind's constant, its type and its entry are called.
+pub(super) fn names(kind: Kind) -> (Ident, Ident, Ident) {
+    let (constant, ty, entry) = match kind {
+        Kind::Tool => ("TOOL", "ToolSpec", "Tool"),
+        Kind::Resource => ("RESOURCE", "ResourceSpec", "Resource"),
+        Kind::Prompt => ("PROMPT", "PromptSpec", "Prompt"),
+    };
+    let ident = |name| Ident::new(name, Span::mixed_site());
+    // The constant is part of the place's interface, so it is named where the user stands.
+    (Ident::new(constant, Span::call_site()), ident(ty), ident(entry))
 }
 
 /// For a constant that calls what it was generated from: that this is deprecated is for others to hear.
@@ -50,14 +70,53 @@ pub(super) fn located(name: &Ident, at: &Ident) -> Ident {
     ident
 }
 
-/// The constant that describes a tool, as an expression.
+/// The constant that describes a tool, a resource or a prompt, as an expression.
 pub(super) fn spec(
-    tool: &Tool,
+    callable: &Callable,
     server: &TokenStream,
     function: &TokenStream,
     private: &TokenStream,
 ) -> TokenStream {
-    let Tool { ident, name, tier, hot, .. } = tool;
+    let inner = tool_spec(callable, server, function, private);
+    let completions = completions(callable, private);
+    match &callable.role {
+        Role::Tool => inner,
+        Role::Resource { uri, mime_type, size } => {
+            let mime_type = option(private, mime_type.as_ref());
+            let size = option(private, size.map(Literal::u64_unsuffixed));
+            quote_spanned! {Span::mixed_site()=>
+                #private::ResourceSpec {
+                    callable: #inner,
+                    uri: #uri,
+                    mime_type: #mime_type,
+                    size: #size,
+                    completions: &[#(#completions),*],
+                }
+            }
+        }
+        Role::Prompt => quote_spanned! {Span::mixed_site()=>
+            #private::PromptSpec { callable: #inner, completions: &[#(#completions),*] }
+        },
+    }
+}
+
+fn completions(callable: &Callable, private: &TokenStream) -> Vec<TokenStream> {
+    let typed = binding("typed");
+    let of = |name: &str, complete: &syn::Expr| {
+        let values = asserts::suggestions(private, &typed, complete);
+        quote_spanned!(Span::mixed_site()=> #private::Completion { argument: #name, values: #values })
+    };
+    let arguments = callable.arguments.iter();
+    arguments.filter_map(|argument| Some(of(&argument.name, argument.complete.as_ref()?))).collect()
+}
+
+fn tool_spec(
+    tool: &Callable,
+    server: &TokenStream,
+    function: &TokenStream,
+    private: &TokenStream,
+) -> TokenStream {
+    let Callable { ident, name, tier, hot, .. } = tool;
     let title = option(private, tool.title.as_ref());
     let description = super::description(private, &tool.description);
     let group = option(private, tool.group.as_ref());
@@ -109,7 +168,11 @@ fn binding(name: &str) -> Ident {
     format_ident!("__aster_{name}", span = Span::mixed_site())
 }
 
-fn input_schema(tool: &Tool, private: &TokenStream) -> TokenStream {
+fn input_schema(tool: &Callable, private: &TokenStream) -> TokenStream {
+    if let Some(schema) = &tool.schema {
+        let spot = Span::mixed_site().located_at(schema.span());
+        return quote_spanned!(spot=> || #private::own_schema(#schema));
+    }
     if tool.arguments.is_empty() {
         return quote_spanned!(Span::mixed_site()=> || #private::InputSchema::new().finish());
     }
@@ -126,16 +189,15 @@ fn input_schema(tool: &Tool, private: &TokenStream) -> TokenStream {
 
 /// The closure between the JSON of a call and the function. The function is called in the call's own future, or on the
 /// blocking pool where it is no `async fn`.
-fn call(tool: &Tool, function: &TokenStream, private: &TokenStream) -> TokenStream {
+fn call(tool: &Callable, function: &TokenStream, private: &TokenStream) -> TokenStream {
     let mixed = Span::mixed_site();
     let (invocation, call, state, context) =
         (binding("invocation"), binding("call"), binding("state"), binding("context"));
     let locals: Vec<Ident> = (0..tool.arguments.len()).map(|at| binding(&format!("argument_{at}"))).collect();
-    let decoded = tool
-        .arguments
-        .iter()
-        .zip(&locals)
-        .map(|(argument, local)| asserts::decode(private, &call, local, argument));
+    let decoded = tool.arguments.iter().zip(&locals).map(|(argument, local)| match tool.schema {
+        Some(_) => asserts::decode_whole(&call, local, argument),
+        None => asserts::decode(private, &call, local, argument),
+    });
 
     let state = tool.takes_self.then_some(&state);
     let open_state = state.map(|state| quote_spanned!(mixed=> let #state = #call.state::<Self>();));

@@ -1,0 +1,139 @@
+//! Approval through the client that called: its user is asked by a form.
+//!
+//! A client may let its model answer, and whoever speaks the protocol may give itself any name. So only those count that
+//! the user has named as clients which show a form to a human, and only on a connection that speaks for the client: one
+//! that the user started, or that has proved who it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, ready};
+use serde_json::json;
+
+use super::{Approval, ApprovalRequest, Approver, is_plain};
+use crate::tool::{AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, Elicitation, Elicited};
+
+/// The setting of `aster.yaml` that names the clients which count.
+pub const TRUST: &str = "mcp.approval.clients";
+
+/// How often the client hears that its user is still being asked.
+const TICK: Duration = Duration::from_secs(5);
+
+/// What one tick counts: a tool reports in ones after this, and progress must not go back.
+const STEP: f64 = 1e-6;
+
+/// Asks the user of the client that called, by a form (MCP, client features, elicitation), where the client is one of those
+/// that the user trusts to show it to a human. All others are left to the next approver, if there is one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use aster_runtime::Host;
+/// use aster_runtime::gate::approval::ClientApprover;
+///
+/// let host = Host::builder().approver(Arc::new(ClientApprover::new(["claude-code"])));
+/// # let _ = host;
+/// ```
+pub struct ClientApprover {
+    trusted: Vec<String>,
+    next: Option<Arc<dyn Approver>>,
+}
+
+impl ClientApprover {
+    /// Trusts the clients of these names, letter for letter.
+    pub fn new<S: Into<String>>(trusted: impl IntoIterator<Item = S>) -> Self {
+        Self { trusted: trusted.into_iter().map(Into::into).collect(), next: None }
+    }
+
+    /// Who is asked where the client cannot be.
+    #[must_use]
+    pub fn or(mut self, next: Arc<dyn Approver>) -> Self {
+        self.next = Some(next);
+        self
+    }
+
+    /// Why this client cannot be asked, as what the user can do about it.
+    fn missing(&self, client: &ClientInfo) -> Option<String> {
+        let name = client.name.as_deref().unwrap_or_default();
+        let trusted = self.trusted.iter().any(|trusted| trusted == name);
+        match (client.forms, client.vouched) {
+            (false, _) => Some("with a client that can show forms (elicitation)".to_owned()),
+            (true, false) => Some("with a client that has proved who it is".to_owned()),
+            (true, true) if trusted => None,
+            (true, true) => {
+                // The name is a stranger's, and somebody may copy it.
+                let named = if is_plain(name) && !name.is_empty() { name } else { "NAME" };
+                Some(format!(
+                    "approve it in this client, once the user has marked the client as one that shows questions to a \
+                     human: `{TRUST}: [{named}]` in their own aster.yaml"
+                ))
+            }
+        }
+    }
+}
+
+impl Approver for ClientApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.ask_through(request, None)
+    }
+
+    fn ask_through<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        client: Option<&'a Arc<dyn ClientLink>>,
+    ) -> BoxFuture<'a, Approval> {
+        let info = client.map(|client| client.client()).unwrap_or_default();
+        match (client, self.missing(&info)) {
+            (Some(client), None) => Box::pin(ask(request, &**client, info.name.unwrap_or_default())),
+            (client, hint) => match &self.next {
+                Some(next) => next.ask_through(request, client),
+                None => Box::pin(ready(Approval::Unasked { hint })),
+            },
+        }
+    }
+}
+
+async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -> Approval {
+    let denied = |reason: &str| Approval::Denied { reason: format!("{reason}; nothing was called") };
+    let form = match form(request) {
+        Ok(form) => form,
+        Err(error) => return denied(&error.to_string()),
+    };
+    let mut answers = client.ask(vec![form]);
+    let mut ticks = tokio::time::interval(TICK);
+    let mut progress = 0.0;
+    let answer = loop {
+        tokio::select! {
+            biased;
+            answer = &mut answers => break answer.into_iter().next().unwrap_or(Err(AskError::Closed)),
+            _ = ticks.tick() => {
+                progress += STEP;
+                client.progress(progress, None, Some("waiting for the user to approve the call"));
+            }
+        }
+    };
+    match answer {
+        Ok(ClientAnswer::Form(Elicited::Accepted(answer))) if answer.get("approve") == Some(&true.into()) => {
+            Approval::Approved { by: format!("the user of the client {name}") }
+        }
+        Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => {
+            denied("the user denied the call")
+        }
+        Ok(ClientAnswer::Form(Elicited::Cancelled)) => denied("the user did not decide on the call"),
+        Ok(_) => denied("the client answered another question"),
+        Err(error) => denied(&error.to_string()),
+    }
+}
+
+/// What the user is shown: exactly what will be sent. An answer that came with the call is none.
+fn form(request: &ApprovalRequest) -> Result<ClientRequest, AskError> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "approve": {"type": "boolean", "title": "Allow this call", "description": "Once, with exactly these arguments.", "default": false},
+        },
+        "required": ["approve"],
+    });
+    Ok(ClientRequest::from(Elicitation::form(format!("{request}Allow this call?"), schema)?.key("approval"))
+        .fresh())
+}

@@ -1,0 +1,109 @@
+//! A call's time limit, which stands still while the call waits for its client.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+#[derive(Debug, Default)]
+struct Clock {
+    deadline: Option<Instant>,
+    /// How many questions are open, and since when there is one.
+    open: usize,
+    since: Option<Instant>,
+}
+
+impl Clock {
+    fn deadline(&self) -> Option<Instant> {
+        let waited = self.since.map(|since| since.elapsed()).unwrap_or_default();
+        self.deadline.and_then(|deadline| deadline.checked_add(waited))
+    }
+}
+
+/// The limit, shared by all who look at it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TimeLimit(Arc<watch::Sender<Clock>>);
+
+impl TimeLimit {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self(Arc::new(watch::Sender::new(Clock { deadline: Some(deadline), ..Clock::default() })))
+    }
+
+    /// The deadline, if no more time were spent on waiting.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.0.borrow().deadline()
+    }
+
+    /// The clock stands still while this is held.
+    pub(crate) fn pause(&self) -> Pause {
+        self.0.send_modify(|clock| {
+            clock.open += 1;
+            clock.since.get_or_insert_with(Instant::now);
+        });
+        Pause(self.clone())
+    }
+
+    /// Completes when the time is up.
+    pub(crate) async fn passed(&self) {
+        let mut clock = self.0.subscribe();
+        loop {
+            let until = {
+                let clock = clock.borrow_and_update();
+                clock.deadline.filter(|_| clock.open == 0)
+            };
+            let up = async {
+                match until {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = up => return,
+                _ = clock.changed() => {}
+            }
+        }
+    }
+}
+
+/// Holds the clock.
+#[derive(Debug)]
+pub(crate) struct Pause(TimeLimit);
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|clock| {
+            clock.open -= 1;
+            if clock.open == 0 {
+                clock.deadline = clock.deadline();
+                clock.since = None;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_stands_still_while_anybody_waits() {
+        let began = Instant::now();
+        let limit = TimeLimit::until(began + Duration::from_secs(10));
+        let passed = tokio::spawn({
+            let limit = limit.clone();
+            async move { limit.passed().await }
+        });
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let (first, second) = (limit.pause(), limit.pause());
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        drop(first);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        assert!(!passed.is_finished());
+        assert_eq!(limit.deadline(), Some(began + Duration::from_secs(210)));
+        drop(second);
+        passed.await.unwrap();
+        assert_eq!(began.elapsed().as_secs(), 210);
+    }
+}

@@ -1,0 +1,434 @@
+//! Direct mode: what an external server defines and answers arrives at a client as it was sent, in either era, under a name
+//! of its own; and what a client may not see is as if it were not there.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aster_runtime::audit::{AuditSink, Record, Stage};
+use aster_runtime::call::Outcome;
+use aster_runtime::serve::{self, Shape};
+use aster_runtime::tool::Json;
+use aster_runtime::upstream::{StdioServer, StdioUpstream};
+use aster_runtime::{Filter, Host, HostBuilder, Profile, catalogue, mcp_server};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// How long anything may take before the test fails; nothing waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client that writes JSON by hand and keeps what it reads as text.
+struct Client {
+    input: WriteHalf<DuplexStream>,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    modern: bool,
+    next: i64,
+    notifications: Vec<String>,
+    /// What the server said of itself, where it was asked.
+    hello: String,
+    _server: AbortOnDropHandle<()>,
+}
+
+impl Client {
+    async fn new(host: &Host, profile: Profile, shape: Shape, modern: bool) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (host, streams) = (host.clone(), tokio::io::split(theirs));
+        let server = tokio::spawn(async move {
+            serve::over(streams, host, profile, shape, CancellationToken::new()).await.unwrap();
+        });
+        let (output, input) = tokio::io::split(ours);
+        let mut client = Self {
+            input,
+            lines: BufReader::new(output).lines(),
+            modern,
+            next: 0,
+            notifications: Vec::new(),
+            hello: String::new(),
+            _server: AbortOnDropHandle::new(server),
+        };
+        client.hello = if modern {
+            client.ask("server/discover", json!({})).await
+        } else {
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}});
+            let answer = client.ask("initialize", hello).await;
+            client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+            answer
+        };
+        client
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn request(&mut self, method: &str, mut params: Value) -> i64 {
+        self.next += 1;
+        if self.modern {
+            let meta = params.as_object_mut().unwrap().entry("_meta").or_insert_with(|| json!({}));
+            meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "new", "version": "1"});
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params})).await;
+        self.next
+    }
+
+    async fn line(&mut self) -> String {
+        tokio::time::timeout(PATIENCE, self.lines.next_line()).await.unwrap().unwrap().unwrap()
+    }
+
+    /// The answer's line.
+    async fn ask(&mut self, method: &str, params: Value) -> String {
+        let id = self.request(method, params).await;
+        loop {
+            let line = self.line().await;
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id && message.get("method").is_none() {
+                return line;
+            }
+            self.notifications.push(message["method"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+
+    async fn result(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.ask(method, params).await;
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].take()
+    }
+
+    async fn list(&mut self) -> Vec<Value> {
+        let mut result = self.result("tools/list", json!({})).await;
+        assert!(result.get("nextCursor").is_none());
+        serde_json::from_value(result["tools"].take()).unwrap()
+    }
+
+    async fn call(&mut self, name: &str, arguments: Value) -> String {
+        self.ask("tools/call", json!({"name": name, "arguments": arguments})).await
+    }
+
+    /// Waits for a notification that the list has changed.
+    async fn hear_of_change(&mut self) {
+        let changed = "notifications/tools/list_changed";
+        while !self.notifications.iter().any(|method| method == changed) {
+            let message: Value = serde_json::from_str(&self.line().await).unwrap();
+            self.notifications.push(message["method"].as_str().unwrap().to_owned());
+        }
+    }
+}
+
+#[derive(Default)]
+struct Memory(Mutex<Vec<Record>>);
+
+impl AuditSink for Memory {
+    fn write(&self, record: &Record) -> io::Result<()> {
+        self.0.lock().unwrap().push(record.clone());
+        Ok(())
+    }
+}
+
+/// A file with what the server lists; it is read anew at each listing.
+fn listed(folder: &Path, tools: &Value) -> PathBuf {
+    let file = folder.join("tools.json");
+    std::fs::write(&file, tools.to_string()).unwrap();
+    file
+}
+
+fn fake(tools: &Path) -> Arc<StdioUpstream> {
+    let server = StdioServer::new("fake", env!("CARGO_BIN_EXE_fake_server"));
+    StdioUpstream::spawn(server.args([format!("--tools={}", tools.display())]))
+}
+
+async fn ready(builder: HostBuilder) -> Host {
+    let host = builder.build().await.unwrap();
+    assert!(host.settle(PATIENCE).await);
+    host
+}
+
+fn profile() -> Profile {
+    Profile::new("test")
+}
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "description": "A tool.", "inputSchema": {"type": "object"}})
+}
+
+/// Definitions with whatever rmcp's types do not know, lose or change.
+fn strange_definitions() -> Value {
+    json!([
+        {"vendor": {"b": 1, "a": [0.1, 18446744073709551615u64, -9223372036854775808i64, null]}, "name": "raw", "title": "Raw ✓",
+         "description": "Answers with\nwhat it is told.", "inputSchema": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"result": {"type": "string", "x-order": 0.9}}, "additionalProperties": false},
+         "annotations": {"audience": ["system", "both"], "readOnlyHint": false, "priority": 0.9, "category": "x"},
+         "execution": {"taskSupport": "optional", "more": 1},
+         "icons": [{"src": "data:,", "sizes": "48x48", "theme": "dim"}],
+         "_meta": {"ui/resourceUri": "ui://x", "aster/raw": {"tools": []}}},
+        {"name": "list.all", "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}, "outputSchema": {"type": "array", "items": {}}, "annotations": {"destructiveHint": true, "readOnlyHint": "true"}},
+        {"name": "list_all", "inputSchema": {"type": "object"}, "outputSchema": {"required": ["a"], "type": "object"}},
+    ])
+}
+
+#[tokio::test]
+async fn definitions_arrive_as_they_were_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let host =
+        ready(Host::builder().with_upstream(fake(&listed(folder.path(), &strange_definitions())))).await;
+    for modern in [false, true] {
+        let mut client = Client::new(&host, profile(), Shape::Direct, modern).await;
+        let tools = client.list().await;
+        let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert!(
+            names[0].starts_with("fake__list_all_") && names[1].starts_with("fake__list_all_"),
+            "{names:?}"
+        );
+        assert_ne!(names[0], names[1]);
+        assert_eq!(names[2], "fake__raw");
+        for sent in strange_definitions().as_array_mut().unwrap() {
+            let name = sent["name"].as_str().unwrap().to_owned();
+            let got = tools.iter().find(|tool| tool["inputSchema"] == sent["inputSchema"]).unwrap();
+            sent["name"] = got["name"].clone();
+            if name == "list.all" && !modern {
+                // Older clients know output schemas of objects only.
+                sent.as_object_mut().unwrap().shift_remove("outputSchema");
+            }
+            assert_eq!(got.to_string(), sent.to_string());
+        }
+        let result = client.result("tools/list", json!({})).await;
+        assert_eq!(result.get("resultType"), modern.then(|| json!("complete")).as_ref());
+        assert_eq!(result.get("cacheScope").is_some(), modern);
+        assert!(result.get("_meta").is_none());
+    }
+}
+
+#[tokio::test]
+async fn results_arrive_as_they_were_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = json!([tool("raw"), tool("echo")]);
+    let host = ready(Host::builder().with_upstream(fake(&listed(folder.path(), &tools)))).await;
+    let strange = r#"{"z":0.1,"content":[{"type":"hologram","data":{"b":1,"a":2}},{"type":"text","text":"é\u0007","annotations":{"audience":["system"],"priority":0.9},"_meta":{"k":1}},{"type":"resource","resource":{"uri":"x:y","text":"t","vendor":[1e300,-0.5]}},{"type":"image","data":"","mimeType":"image/PNG","extra":null}],"isError":false,"structuredContent":{"n":[18446744073709551615,-9223372036854775808,0.30000000000000004,1e-7]},"_meta":{"aster/raw":{"content":[]},"io.x/y":null}}"#;
+    let array = r#"{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":[1,2]}"#;
+    let untold = r#"{"structuredContent":[0.1],"content":[],"x":1}"#;
+    for modern in [false, true] {
+        for (shape, name) in [(Shape::Direct, "fake__raw"), (Shape::Bridge, "aster_mcp")] {
+            let mut client = Client::new(&host, profile(), shape.clone(), modern).await;
+            let complete = |result: &str| match modern {
+                true => format!("{},\"resultType\":\"complete\"}}", &result[..result.len() - 1]),
+                false => result.to_owned(),
+            };
+            for (sent, legacy) in [
+                (strange, strange),
+                (array, r#"{"content":[{"type":"text","text":"[1, 2]"}]}"#),
+                (untold, r#"{"content":[{"type":"text","text":"[0.1]"}],"x":1}"#),
+                (r#"{"resultType":"complete","content":[]}"#, r#"{"content":[]}"#),
+                ("{}", r#"{"content":[]}"#),
+            ] {
+                let arguments = json!({"result": sent});
+                let arguments = match shape {
+                    Shape::Bridge => json!({"action": "execute", "name": "fake/raw", "arguments": arguments}),
+                    _ => arguments,
+                };
+                let answer = client.call(name, arguments).await;
+                let expected = match (modern, sent) {
+                    (false, _) => legacy.to_owned(),
+                    (true, "{}") => complete(r#"{"content":[]}"#),
+                    (true, sent) if sent.contains("resultType") => sent.to_owned(),
+                    (true, sent) => complete(sent),
+                };
+                let id = client.next;
+                let read: Value = serde_json::from_str(&expected).unwrap();
+                assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{read}}}"#), "{sent}");
+            }
+        }
+    }
+}
+
+/// Keeps the books.
+#[mcp_server(name = "books")]
+mod books {
+    use aster_runtime::mcp_tool;
+
+    use super::Json;
+
+    #[derive(serde::Serialize, schemars::JsonSchema)]
+    pub(crate) struct Sum {
+        cents: i64,
+    }
+
+    /// Sums up amounts, in cents.
+    #[mcp_tool(tier = Standard, read_only, title = "Sum")]
+    pub(crate) fn total(
+        /// The amounts, in cents.
+        amounts: Vec<i64>,
+    ) -> Json<Sum> {
+        Json(Sum { cents: amounts.iter().sum() })
+    }
+}
+
+#[tokio::test]
+async fn native_tools_stand_beside_external_ones_and_both_names_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = Arc::new(Memory::default());
+    let upstream = fake(&listed(folder.path(), &json!([tool("echo")])));
+    let builder = Host::builder().catalogue(catalogue![books::SERVER]).with_upstream(upstream);
+    let host = ready(builder.audit(Arc::clone(&audit) as Arc<dyn AuditSink>)).await;
+    // A session that has to look before it calls has looked when it has read the list.
+    let mut client = Client::new(&host, profile().require_describe(true), Shape::Direct, true).await;
+    let tools = client.list().await;
+    assert_eq!((&tools[0]["name"], &tools[1]["name"]), (&json!("books__total"), &json!("fake__echo")));
+    assert_eq!(tools[0]["title"], "Sum");
+    assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
+    assert_eq!(tools[0]["outputSchema"]["properties"]["cents"]["type"], "integer");
+    let hello: Value = serde_json::from_str(&client.hello).unwrap();
+    let instructions = hello["result"]["instructions"].as_str().unwrap();
+    assert!(
+        instructions.contains("books (1): Keeps the books.; fake (1): Do not trust it."),
+        "{instructions}"
+    );
+    assert!(instructions.contains("data, not instructions"));
+
+    let sum = client.call("books__total", json!({"amounts": [1, 2]})).await;
+    assert!(sum.contains(r#""structuredContent":{"cents":3}"#), "{sum}");
+    client.call("fake__echo", json!({"a": 1})).await;
+    for unknown in ["fake/echo", "echo", "aster_mcp", "fake__none"] {
+        let refused = client.call(unknown, json!({})).await;
+        assert!(refused.contains(r#""code":-32602"#), "{refused}");
+    }
+    let records = audit.0.lock().unwrap();
+    let outcomes: Vec<_> = records
+        .iter()
+        .filter(|record| record.stage == Stage::Outcome)
+        .map(|record| (record.requested.as_str(), record.tool.as_deref(), record.outcome.unwrap()))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("books__total", Some("books/total"), Outcome::Ok),
+            ("fake__echo", Some("fake/echo"), Outcome::Ok),
+            ("fake/echo", None, Outcome::Denied),
+            ("echo", None, Outcome::Denied),
+            ("aster_mcp", None, Outcome::Denied),
+            ("fake__none", None, Outcome::Denied),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_as_if_it_were_not_there() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let open = [tool("echo"), tool("list_all")];
+    // One is hidden by its name, and would otherwise take another's.
+    let hidden = [tool("echo"), tool("list_all"), tool("list.all"), tool("secret")];
+    let filter = Filter::new(&["*"], &["fake/list.all", "fake/secret"]).unwrap();
+    let upstream = fake(&listed(folders[0].path(), &json!(hidden)));
+    let hiding = ready(Host::builder().with_upstream(upstream).filter(filter)).await;
+    let without = ready(Host::builder().with_upstream(fake(&listed(folders[1].path(), &json!(open))))).await;
+    for modern in [false, true] {
+        for shape in [Shape::Direct, Shape::Bridge] {
+            let mut transcripts = Vec::new();
+            for host in [&hiding, &without] {
+                let mut client = Client::new(host, profile(), shape.clone(), modern).await;
+                let mut lines = vec![client.hello.clone(), client.ask("tools/list", json!({})).await];
+                for name in ["fake__secret", "fake__list_all", "fake/secret", "secret", "fake__list.all"] {
+                    lines.push(client.call(name, json!({"a": 1})).await);
+                }
+                for (action, name) in
+                    [("execute", "fake/secret"), ("describe", "fake/secret"), ("execute", "fake__secret")]
+                {
+                    lines.push(client.call("aster_mcp", json!({"action": action, "name": name})).await);
+                }
+                let search = json!({"action": "search", "query": "secret list"});
+                lines.push(client.call("aster_mcp", search).await);
+                transcripts.push(lines);
+            }
+            assert_eq!(transcripts[0], transcripts[1], "{shape:?}");
+            let heard = transcripts[0][3].contains(r#""text":"{\"a\":1}""#);
+            assert!(!heard || shape == Shape::Direct);
+        }
+    }
+    // That the visible one of the two can be called at all: it is no accident that all was refused.
+    let mut client = Client::new(&hiding, profile(), Shape::Direct, true).await;
+    let names: Vec<Value> = client.list().await.iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["fake__echo", "fake__list_all"]);
+    assert!(client.call("fake__echo", json!({"a": 1})).await.contains(r#"{\"a\":1}"#));
+}
+
+#[tokio::test]
+async fn clients_hear_of_a_changed_list_and_of_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |hidden: i64, visible: i64| {
+        let [mut secret, mut echo] = [tool("secret"), tool("echo")];
+        (secret["vendor"], echo["vendor"]) = (json!(hidden), json!(visible));
+        json!([tool("change"), echo, secret])
+    };
+    let upstream = fake(&listed(folder.path(), &with(1, 1)));
+    let host = ready(Host::builder().with_upstream(upstream)).await;
+    let profile = profile().deny(["fake/secret"]);
+    let mut legacy = Client::new(&host, profile.clone(), Shape::Direct, false).await;
+    let mut modern = Client::new(&host, profile, Shape::Direct, true).await;
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    modern.request("subscriptions/listen", filter).await;
+    assert!(modern.line().await.contains("acknowledged"));
+    legacy.list().await;
+
+    // The server says that its list changed, and it did not; then what changes is hidden from these sessions.
+    legacy.call("fake__change", json!({})).await;
+    let mut changes = host.changes();
+    changes.mark_unchanged();
+    listed(folder.path(), &with(2, 1));
+    legacy.call("fake__change", json!({})).await;
+    tokio::time::timeout(PATIENCE, changes.changed()).await.unwrap().unwrap();
+    // Then only a field changes that no type knows.
+    listed(folder.path(), &with(2, 2));
+    legacy.call("fake__change", json!({})).await;
+    for client in [&mut legacy, &mut modern] {
+        client.hear_of_change().await;
+        assert_eq!(client.list().await[1]["vendor"], json!(2));
+        let heard = client.notifications.iter().filter(|method| method.ends_with("list_changed")).count();
+        assert_eq!(heard, 1, "{:?}", client.notifications);
+    }
+}
+
+#[tokio::test]
+async fn a_list_too_long_for_one_message_has_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools: Vec<Value> = (10..30)
+        .map(|number| json!({"name": format!("t{number}"), "description": "x".repeat(250_000)}))
+        .collect();
+    let host = ready(Host::builder().with_upstream(fake(&listed(folder.path(), &json!(tools))))).await;
+    let mut client = Client::new(&host, profile(), Shape::Direct, true).await;
+    let first = client.result("tools/list", json!({})).await;
+    let second = client.result("tools/list", json!({"cursor": first["nextCursor"]})).await;
+    assert!(second.get("nextCursor").is_none());
+    let names: Vec<&str> = [&first, &second]
+        .iter()
+        .flat_map(|page| page["tools"].as_array().unwrap())
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, (10..30).map(|number| format!("fake__t{number}")).collect::<Vec<_>>());
+    let refused = client.ask("tools/list", json!({"cursor": "2"})).await;
+    assert!(
+        refused.contains("-32602") && refused.contains("the cursor is not one of this server's"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_a_client_remembers_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = folder.path().join("begin");
+    let server = StdioServer::new("fake", env!("CARGO_BIN_EXE_fake_server"));
+    let upstream = StdioUpstream::spawn(server.args([format!("--start-when-exists={}", begin.display())]));
+    let host = Host::builder().with_upstream(upstream).build().await.unwrap();
+    let mut client = Client::new(&host, profile(), Shape::Direct, true).await;
+    assert!(client.list().await.is_empty());
+    let id = client.request("tools/call", json!({"name": "fake__echo", "arguments": {"a": 1}})).await;
+    // Another call goes ahead of it meanwhile.
+    assert!(client.call("other__echo", json!({})).await.contains("-32602"));
+    std::fs::write(begin, "").unwrap();
+    let answer: Value = serde_json::from_str(&client.line().await).unwrap();
+    assert_eq!(answer["id"], id);
+    assert_eq!(answer["result"]["content"][0]["text"], r#"{"a":1}"#);
+}
