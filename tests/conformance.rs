@@ -117,7 +117,8 @@ fn read(results: &Path) -> Vec<Scenario> {
 }
 
 fn scenario(folder: &Path) -> Scenario {
-    let name = folder.file_name().unwrap().to_str().unwrap().trim_start_matches("server-");
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let name = name.strip_prefix("server-").unwrap_or(name);
     // The time is in six parts.
     let name = name.rsplitn(7, '-').last().unwrap();
     let Ok(checks) = std::fs::read(folder.join("checks.json")) else {
