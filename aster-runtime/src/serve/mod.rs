@@ -44,7 +44,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Front;
-use self::offer::{Offer, Offered, Target};
+use self::offer::{Changes, Offer, Offered, Target};
 pub use self::parent::Parent;
 use self::resources::Followed;
 use self::rounds::{Asking, Rounds, Turn};
@@ -123,7 +123,7 @@ struct Service {
     offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
-    /// Whether there is a resource; native servers are there from the start or never.
+    /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
     has_resources: bool,
     /// Whether there is a prompt.
     has_prompts: bool,
@@ -159,10 +159,9 @@ impl Service {
         {
             return Err(ServeError::UnknownServer(name.clone()));
         }
-        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
-        let view = viewer.view();
-        let has_resources = view.resources().iter().any(|resource| shape.offers(resource.id()));
-        let has_prompts = view.prompts().iter().any(|prompt| shape.offers(prompt.id()));
+        let offer = Offer::new(&host, &viewer, &shape);
+        let (has_resources, has_prompts) = (offer.has_resources(), offer.has_prompts());
+        let offer = watch::Sender::new(Arc::new(offer));
         let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
@@ -206,29 +205,47 @@ impl Service {
 
     /// Offers what there is now, and tells the listeners where that is something else.
     async fn renew(&self) {
-        let changed = {
-            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
-            let known = self.offer.send_replace(Arc::clone(&fresh));
-            !known.has_same_tools(&fresh)
-        };
-        if changed {
-            self.tell().await;
-        }
-    }
-
-    async fn tell(&self) {
+        let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+        let known = self.offer.send_replace(Arc::clone(&fresh));
+        let changes = fresh.changes_since(&known);
         let (peers, sinks) = {
             let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
         // One that has gone is no reason not to tell the others, and one that does not read holds up nobody for long.
-        let peers = peers.iter().map(|peer| timeout(TELLING, peer.notify_tool_list_changed()));
-        let sinks = sinks.iter().map(|sink| timeout(TELLING, sink.notify_tool_list_changed()));
+        let peers = peers.iter().map(|peer| timeout(TELLING, tell(peer, changes)));
+        let sinks = sinks.iter().map(|sink| timeout(TELLING, tell_subscriber(sink, changes)));
         join(join_all(peers), join_all(sinks)).await;
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells a client of the legacy era. Whether it still listens is its own affair.
+async fn tell(peer: &Peer<RoleServer>, changes: Changes) {
+    if changes.tools {
+        let _ = peer.notify_tool_list_changed().await;
+    }
+    if changes.resources {
+        let _ = peer.notify_resource_list_changed().await;
+    }
+    if changes.prompts {
+        let _ = peer.notify_prompt_list_changed().await;
+    }
+}
+
+/// Tells a subscriber of the modern era what it subscribed to: the sink holds the rest back.
+async fn tell_subscriber(sink: &SubscriptionSink, changes: Changes) {
+    if changes.tools {
+        let _ = sink.notify_tool_list_changed().await;
+    }
+    if changes.resources {
+        let _ = sink.notify_resource_list_changed().await;
+    }
+    if changes.prompts {
+        let _ = sink.notify_prompt_list_changed().await;
     }
 }
 
@@ -285,14 +302,16 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
-        // Neither list can change.
         if self.service.has_resources {
             let mut resources = ResourcesCapability::default();
             resources.subscribe = Some(true);
+            resources.list_changed = Some(true);
             capabilities.resources = Some(resources);
         }
         if self.service.has_prompts {
-            capabilities.prompts = Some(PromptsCapability::default());
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            capabilities.prompts = Some(prompts);
         }
         if self.service.has_resources || self.service.has_prompts {
             capabilities.completions = Some(JsonObject::new());
@@ -442,9 +461,7 @@ impl ServerHandler for Server {
             listeners.peers.retain(|peer| !peer.is_transport_closed());
             listeners.peers.push(context.peer.clone());
         }
-        if self.missed_a_change() {
-            let _ = context.peer.notify_tool_list_changed().await;
-        }
+        tell(&context.peer, self.missed_changes()).await;
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -460,9 +477,7 @@ impl ServerHandler for Server {
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
         let tell = async {
-            if self.missed_a_change() {
-                let _ = context.sink().notify_tool_list_changed().await;
-            }
+            tell_subscriber(context.sink(), self.missed_changes()).await;
             std::future::pending().await
         };
         tokio::select! {
@@ -556,9 +571,8 @@ impl Server {
         client
     }
 
-    fn missed_a_change(&self) -> bool {
-        let now = self.service.offer();
-        !Arc::ptr_eq(&now, &self.connection.offer) && !now.has_same_tools(&self.connection.offer)
+    fn missed_changes(&self) -> Changes {
+        self.service.offer().changes_since(&self.connection.offer)
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per
