@@ -334,7 +334,7 @@ async fn the_bridge_in_both_eras_at_one_address() {
 async fn a_session_ends_when_its_client_says_so_or_nothing() {
     let edge = Edge::start(Options::default().session_idle(Duration::from_millis(300))).await;
     let client = edge.client(false).begin().await;
-    assert_eq!(client.request(Method::DELETE).send().await.unwrap().status(), 202);
+    assert_eq!(client.request(Method::DELETE).send().await.unwrap().status(), 204);
     assert_eq!(client.send("tools/list", json!({})).await.status(), 404);
     assert_eq!(client.request(Method::DELETE).send().await.unwrap().status(), 404);
 
