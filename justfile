@@ -26,6 +26,10 @@ doc:
 peers:
     export "$(tests/peers/install.sh)" && cargo test --package aster --test real_servers && cargo test --package aster-cli --test clients
 
+# The MCP conformance suites; cargo does not build the example for one test by name.
+conformance:
+    export "$(tests/peers/install.sh)" && cargo build --package aster --examples && cargo test --package aster --test conformance
+
 # Licences, duplicates and sources of the dependencies; needs cargo-deny.
 deny:
     cargo deny check
