@@ -11,6 +11,8 @@
 #[cfg(feature = "serve-http")]
 pub(super) mod body;
 
+use std::time::Duration;
+
 use rmcp::model::{
     CallToolResult, ClientRequest, GetMeta as _, JsonRpcMessage, ListToolsResult, MetaObject,
     ProtocolVersion, ServerResult,
@@ -18,6 +20,7 @@ use rmcp::model::{
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep_until};
 
 use crate::tool::{JsonObject, ToolResult};
 
@@ -54,7 +57,7 @@ pub(super) struct Restoring<T> {
 
 impl<T> Restoring<T> {
     pub(super) fn new(transport: T) -> Self {
-        Self { transport, begun: false }
+        Self { transport, begun: false, end: None }
     }
 }
 
@@ -89,7 +92,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let message = self.transport.receive().await?;
+            if let Some(end) = self.end {
+                sleep_until(end).await;
+                return None;
+            }
+            let Some(message) = self.transport.receive().await else {
+                self.end = Some(Instant::now() + FAREWELL);
+                continue;
+            };
             self.begun = self.begun || begins(&message);
             if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
                 return Some(message);
