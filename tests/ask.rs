@@ -145,6 +145,7 @@ struct Client {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
     modern: bool,
+    name: &'static str,
     capabilities: Value,
     next: i64,
     audit: Arc<Recorder>,
@@ -171,9 +172,10 @@ impl Client {
         let served = tokio::spawn(served);
         let (input, output) = tokio::io::split(near);
         let lines = BufReader::new(input).lines();
-        let mut client = Self { lines, output, modern, capabilities, next: 0, audit, served, stop };
+        let (name, next) = ("tester", 0);
+        let mut client = Self { lines, output, modern, name, capabilities, next, audit, served, stop };
         if !modern {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": client.capabilities, "clientInfo": {"name": "tester", "version": "1"}});
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": client.capabilities, "clientInfo": {"name": name, "version": "1"}});
             client.ask("initialize", hello).await;
             client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         }
@@ -189,7 +191,7 @@ impl Client {
         if self.modern {
             let meta = params.as_object_mut().unwrap().entry("_meta").or_insert_with(|| json!({}));
             meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "tester", "version": "1"});
+            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": self.name, "version": "1"});
             meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         let id = self.next;
@@ -587,6 +589,22 @@ async fn a_trusted_client_is_asked_for_approval() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn an_approval_is_the_answer_of_the_client_that_was_asked() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "delete", "arguments": {"what": "it"}});
+    let (questions, state) = client.begin(&call, 1).await;
+    let answers = [(questions[0].0.clone(), accept(json!({"approve": true})))];
+    client.name = "another";
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(client.message().await["error"]["code"], -32602);
+    assert_eq!(client.audit.outcomes().len(), 0);
+    client.name = "tester";
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(text(&client.message().await), "it is deleted");
+    client.end().await.only();
 }
 
 #[tokio::test]

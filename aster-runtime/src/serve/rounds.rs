@@ -18,7 +18,7 @@ use rmcp::model::{
     ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -59,28 +59,25 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// What a state is bound to: it resumes the same request of the same caller, or nothing.
+    /// What a state is bound to: it resumes the same request of the same caller through the same client, or nothing.
+    /// Whether a client's answers count, as an approval does, was decided for the one that was asked.
     fn bound_to(&self) -> Vec<u8> {
-        let arguments = sorted(self.arguments.clone()).to_string();
+        let mut arguments = self.arguments.clone();
+        arguments.sort_all_objects();
+        let arguments = arguments.to_string();
+        let client = self.front.client.name.as_deref().unwrap_or_default();
         let mut hasher = blake3::Hasher::new();
-        for part in [&self.caller[..], self.method.as_bytes(), self.name.as_bytes(), arguments.as_bytes()] {
+        for part in [
+            &self.caller[..],
+            client.as_bytes(),
+            self.method.as_bytes(),
+            self.name.as_bytes(),
+            arguments.as_bytes(),
+        ] {
             hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
             hasher.update(part);
         }
         hasher.finalize().as_bytes().to_vec()
-    }
-}
-
-/// The same value whatever the order of its fields.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let mut fields: Vec<_> = object.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            fields.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::Object(Map::from_iter(fields))
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
     }
 }
 
@@ -282,7 +279,7 @@ impl Rounds {
     {
         let responses = request.responses.take().unwrap_or_default();
         let state = request.state.take().filter(|_| !request.legacy);
-        let front = std::mem::take(&mut request.front);
+        let front = request.front.clone();
         let mut exchange = match state {
             Some(state) => {
                 let mut exchange = self.resume(&state, &request)?;
