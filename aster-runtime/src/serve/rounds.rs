@@ -345,23 +345,20 @@ impl Rounds {
         let bound_to = request.bound_to();
         let options = SealOptions::new().associated_data(&bound_to).ttl(PARKED);
         let state = self.codec.seal_with(&id, &options);
-        let expiry = AbortOnDropHandle::new(tokio::spawn(expire(Arc::downgrade(self), id)));
         let caller = request.caller.clone();
+        let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
+        // It may be over at once, and must find the call on the table then.
         let mut parked = self.parked();
-        if self.ended.is_cancelled() {
-            // Nobody will come back; dropped, the call is cancelled.
-            parked.clear();
-        } else {
-            parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
-            let of_caller = |one: &&Parked| one.caller == request.caller;
-            if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
-                && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
-            {
-                parked.remove(oldest);
-            }
-            if parked.len() > PARKED_IN_ALL {
-                parked.pop_front();
-            }
+        let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
+        parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
+        let of_caller = |one: &&Parked| one.caller == request.caller;
+        if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
+            && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
+        {
+            parked.remove(oldest);
+        }
+        if parked.len() > PARKED_IN_ALL {
+            parked.pop_front();
         }
         InputRequiredResult::new(Some(questions), Some(state))
     }
@@ -389,14 +386,14 @@ impl Rounds {
     /// Cancels what is parked, and waits until every call has been recorded.
     pub(super) async fn close(&self) {
         self.ended.cancel();
-        self.parked().clear();
         self.tasks.close();
         let _ = tokio::time::timeout(GOODBYE, self.tasks.wait()).await;
     }
 }
 
-async fn expire(rounds: Weak<Rounds>, id: [u8; 16]) {
-    tokio::time::sleep(PARKED).await;
+/// Takes a call off the table when its time is up, or when nobody is there any more who could come back for it.
+async fn expire(rounds: Weak<Rounds>, id: [u8; 16], ended: CancellationToken) {
+    let _ = ended.run_until_cancelled(tokio::time::sleep(PARKED)).await;
     if let Some(rounds) = rounds.upgrade() {
         // Dropped, it is cancelled.
         drop(rounds.take(&id));
