@@ -8,7 +8,7 @@ use std::time::Duration;
 use aster_runtime::audit::{AuditSink, Record};
 use aster_runtime::gate::approval::ClientApprover;
 use aster_runtime::serve::{ServeError, Shape, over};
-use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, Sampling};
+use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, LogLevel, Sampling};
 use aster_runtime::{Host, Profile, ToolContext, catalogue, mcp_server};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -102,6 +102,14 @@ mod asks {
     pub(super) async fn hurry(ctx: &ToolContext) -> Result<String, AskError> {
         ctx.elicit_as::<Person>("Who are you?").await?;
         std::future::pending().await
+    }
+
+    /// Asks for the client's folders, and writes to its log that it has none.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn sigh(ctx: &ToolContext) -> String {
+        let error = ctx.roots().await.unwrap_err();
+        ctx.log(LogLevel::Error, "no folders");
+        error.to_string()
     }
 
     /// Deletes a thing.
@@ -548,6 +556,15 @@ async fn the_end_ends_what_waits_for_the_client() {
             assert!(outcome == "cancelled" || outcome == "tool_error" && !modern, "{outcome}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_listens_any_more_gets_its_answer() {
+    let mut client = Client::start(false, everything()).await;
+    client.begin(&json!({"name": "sigh", "arguments": {}}), 1).await;
+    client.output.shutdown().await.unwrap();
+    assert_eq!(text(&client.message().await), AskError::Closed.to_string());
+    assert_eq!(client.end().await.only()["outcome"], "ok");
 }
 
 fn trusting(clients: &[&str]) -> aster_runtime::HostBuilder {

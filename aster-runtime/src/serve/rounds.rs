@@ -204,7 +204,7 @@ impl Exchange {
                 while let Ok(event) = self.events.try_recv() {
                     match event {
                         Event::Ask(asked) => self.open(asked),
-                        event => tell(context, event, &mut self.progress).await,
+                        event => self.tell(context, event, ended).await,
                     }
                 }
                 self.open.retain(|open| !open.asked.answer.is_closed());
@@ -222,7 +222,7 @@ impl Exchange {
                         }
                     }
                     Event::Ask(asked) => self.open(asked),
-                    event => tell(context, event, &mut self.progress).await,
+                    event => self.tell(context, event, ended).await,
                 },
                 Some(()) = questions.next() => {}
             }
@@ -230,11 +230,18 @@ impl Exchange {
         // What waits goes out before the answer; what a function that outlives its call says later does not.
         self.events.close();
         while let Some(event) = self.events.recv().await {
-            tell(context, event, &mut self.progress).await;
+            self.tell(context, event, ended).await;
         }
         over.cancel();
-        while questions.next().await.is_some() {}
+        let taken_back = async { while questions.next().await.is_some() {} };
+        let _ = ended.run_until_cancelled(taken_back).await;
         Some(done)
+    }
+
+    /// Tells the client, unless the end has come: then rmcp takes no message of ours any more but the answer, and sending
+    /// another would never return.
+    async fn tell(&mut self, context: &RequestContext<RoleServer>, event: Event, ended: &CancellationToken) {
+        let _ = ended.run_until_cancelled(tell(context, event, &mut self.progress)).await;
     }
 }
 
