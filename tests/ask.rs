@@ -625,6 +625,15 @@ async fn an_approval_is_the_answer_of_the_client_that_was_asked() {
 }
 
 #[tokio::test]
+async fn what_is_too_long_to_be_shown_whole_is_not_approved() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "delete", "arguments": {"what": "x".repeat(40_000)}});
+    let told = client.ask("tools/call", call).await;
+    assert_eq!(text(&told), "the call is too long for a client to show it whole; nothing was called");
+    assert_eq!(client.end().await.only()["decision"], json!({"denied": "approval"}));
+}
+
+#[tokio::test]
 async fn no_other_client_is_asked_for_approval() {
     for modern in [false, true] {
         for (trusted, capabilities, why) in [
