@@ -39,6 +39,9 @@ pub async fn stdio(
 
 /// The same over any pair of streams, such as the ends of a socket, and without closing the host afterwards.
 ///
+/// Whoever is at the other end counts as a client that the user started, and its word on its name is taken: where an
+/// [approver](crate::gate::approval::ClientApprover) asks clients, hand in no stream that others can get at.
+///
 /// # Errors
 ///
 /// As [`stdio`].
