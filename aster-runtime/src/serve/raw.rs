@@ -50,10 +50,18 @@ fn meta(raw: Value) -> MetaObject {
 ///
 /// It also keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
 /// as the one that cancels a probe which took too long, for the end of the connection.
+///
+/// And it lets what was just sent come to its end before it says that the input has: rmcp would otherwise not tell its sender,
+/// which waits for it, and hold the process for seconds.
 pub(super) struct Restoring<T> {
     transport: T,
     begun: bool,
+    /// When the end of the input is told, once it has come.
+    end: Option<Instant>,
 }
+
+/// How long after the input the connection ends.
+const FAREWELL: Duration = Duration::from_millis(100);
 
 impl<T> Restoring<T> {
     pub(super) fn new(transport: T) -> Self {
