@@ -8,7 +8,7 @@ use std::time::Duration;
 use aster_runtime::audit::{AuditSink, Record};
 use aster_runtime::gate::approval::ClientApprover;
 use aster_runtime::serve::{ServeError, Shape, over};
-use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, Sampling};
+use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, LogLevel, Sampling};
 use aster_runtime::{Host, Profile, ToolContext, catalogue, mcp_server};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -104,6 +104,14 @@ mod asks {
         std::future::pending().await
     }
 
+    /// Asks for the client's folders, and writes to its log that it has none.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn sigh(ctx: &ToolContext) -> String {
+        let error = ctx.roots().await.unwrap_err();
+        ctx.log(LogLevel::Error, "no folders");
+        error.to_string()
+    }
+
     /// Deletes a thing.
     #[mcp_tool(tier = Restricted)]
     pub(super) async fn delete(
@@ -145,6 +153,7 @@ struct Client {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     output: WriteHalf<DuplexStream>,
     modern: bool,
+    name: &'static str,
     capabilities: Value,
     next: i64,
     audit: Arc<Recorder>,
@@ -171,9 +180,10 @@ impl Client {
         let served = tokio::spawn(served);
         let (input, output) = tokio::io::split(near);
         let lines = BufReader::new(input).lines();
-        let mut client = Self { lines, output, modern, capabilities, next: 0, audit, served, stop };
+        let (name, next) = ("tester", 0);
+        let mut client = Self { lines, output, modern, name, capabilities, next, audit, served, stop };
         if !modern {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": client.capabilities, "clientInfo": {"name": "tester", "version": "1"}});
+            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": client.capabilities, "clientInfo": {"name": name, "version": "1"}});
             client.ask("initialize", hello).await;
             client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         }
@@ -189,7 +199,7 @@ impl Client {
         if self.modern {
             let meta = params.as_object_mut().unwrap().entry("_meta").or_insert_with(|| json!({}));
             meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "tester", "version": "1"});
+            meta["io.modelcontextprotocol/clientInfo"] = json!({"name": self.name, "version": "1"});
             meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         let id = self.next;
@@ -311,7 +321,7 @@ async fn an_answer_that_does_not_fit_never_reaches_the_tool() {
     client.answer(&call, &state, &[(questions[0].0.clone(), wrong[1].clone())]).await;
     let answer = client.message().await;
     assert_eq!(answer["result"]["isError"], true);
-    assert!(text(&answer).contains("/age: -1 is less than the minimum of 0"), "{answer}");
+    assert!(text(&answer).contains("/age: value is less than the minimum of 0"), "{answer}");
     assert_eq!(client.end().await.only()["outcome"], "tool_error");
 
     // The modern era asks again, and the call is still the same.
@@ -548,6 +558,15 @@ async fn the_end_ends_what_waits_for_the_client() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_listens_any_more_gets_its_answer() {
+    let mut client = Client::start(false, everything()).await;
+    client.begin(&json!({"name": "sigh", "arguments": {}}), 1).await;
+    client.output.shutdown().await.unwrap();
+    assert_eq!(text(&client.message().await), AskError::Closed.to_string());
+    assert_eq!(client.end().await.only()["outcome"], "ok");
+}
+
 fn trusting(clients: &[&str]) -> aster_runtime::HostBuilder {
     Host::builder().approver(Arc::new(ClientApprover::new(clients.iter().copied())))
 }
@@ -587,6 +606,31 @@ async fn a_trusted_client_is_asked_for_approval() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn an_approval_is_the_answer_of_the_client_that_was_asked() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "delete", "arguments": {"what": "it"}});
+    let (questions, state) = client.begin(&call, 1).await;
+    let answers = [(questions[0].0.clone(), accept(json!({"approve": true})))];
+    client.name = "another";
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(client.message().await["error"]["code"], -32602);
+    assert_eq!(client.audit.outcomes().len(), 0);
+    client.name = "tester";
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(text(&client.message().await), "it is deleted");
+    client.end().await.only();
+}
+
+#[tokio::test]
+async fn what_is_too_long_to_be_shown_whole_is_not_approved() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "delete", "arguments": {"what": "x".repeat(40_000)}});
+    let told = client.ask("tools/call", call).await;
+    assert_eq!(text(&told), "the call is too long for a client to show it whole; nothing was called");
+    assert_eq!(client.end().await.only()["decision"], json!({"denied": "approval"}));
 }
 
 #[tokio::test]

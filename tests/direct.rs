@@ -267,6 +267,35 @@ mod books {
     }
 }
 
+/// Has a shelf.
+#[mcp_server(name = "shelf")]
+mod shelf {
+    use aster_runtime::mcp_resource;
+
+    /// What stands on it.
+    #[mcp_resource(uri = "shelf://all", tier = Standard)]
+    pub(crate) fn all() -> &'static str {
+        "books"
+    }
+}
+
+#[tokio::test]
+async fn a_resource_that_a_shape_leaves_out_is_unknown_and_recorded() {
+    let audit = Arc::new(Memory::default());
+    let native = catalogue![books::SERVER, shelf::SERVER];
+    let host = ready(Host::builder().catalogue(native).audit(audit.clone())).await;
+    let mut client = Client::new(&host, profile(), Shape::Server("books".to_owned()), true).await;
+    let mut answers = Vec::new();
+    for uri in ["shelf://all", "shelf://one"] {
+        let answer = client.ask("resources/read", json!({ "uri": uri })).await;
+        answers.push(answer.replace(uri, "URI").replace(&format!(r#""id":{}"#, client.next), "ID"));
+    }
+    assert_eq!(answers[0], answers[1]);
+    let records = audit.0.lock().unwrap();
+    let told: Vec<_> = records.iter().map(|record| (record.requested.as_str(), record.outcome)).collect();
+    assert_eq!(told, [("shelf://all", Some(Outcome::Denied)), ("shelf://one", Some(Outcome::Denied))]);
+}
+
 #[tokio::test]
 async fn native_tools_stand_beside_external_ones_and_both_names_are_recorded() {
     let folder = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::serve::http::{self, HttpService, Options, Principal};
 use aster_runtime::serve::{ServeError, Shape};
+use aster_runtime::tool::AskError;
 use aster_runtime::{Host, JsonObject, Profile, ToolContext, ToolResult, mcp_server, mcp_tool};
 use futures_util::future::{BoxFuture, join_all};
 use proptest::prelude::*;
@@ -50,6 +51,12 @@ impl Probe {
         self.started.add_permits(1);
         self.release.acquire().await.unwrap().forget();
         "released"
+    }
+
+    /// Asks for the client's folders.
+    #[mcp_tool(tier = Standard)]
+    async fn folders(ctx: &ToolContext) -> Result<String, AskError> {
+        Ok(format!("{:?}", ctx.roots().await?))
     }
 }
 
@@ -255,7 +262,7 @@ impl Client {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": {"name": "new", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
             });
         }
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
@@ -702,6 +709,23 @@ async fn stopping_cancels_calls_that_take_too_long() {
         assert_eq!(edge.audit.outcomes(), ["cancelled"]);
         call.abort();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_ends_what_waits_for_its_client() {
+    let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "probe/folders"}});
+    let asked = |answer: Value| assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    let edge = Edge::start(Options::default()).await;
+    asked(edge.client(true).ask("tools/call", call.clone()).await);
+    edge.stop.cancel();
+    within(edge.serving).await.unwrap();
+    assert_eq!(edge.audit.outcomes(), ["cancelled"]);
+
+    // Where a program mounted the service, no listener waits for it.
+    let edge = Edge::start(Options::default()).await;
+    asked(edge.client(true).ask("tools/call", call).await);
+    edge.service.stop();
+    assert_eq!(edge.outcomes(1).await, ["cancelled"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

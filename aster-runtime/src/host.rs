@@ -738,10 +738,10 @@ impl HostSession {
         Some(Suggested { has_more: total > values.len(), values, total })
     }
 
-    /// Records a call of a name that stands for no tool of the session. A caller that has names of its own for tools
-    /// reports it, so that this is in the audit like the call of an unknown id.
-    pub fn refuse_unknown(&self, requested: &str) -> Completed {
-        let message = format!("no tool `{}` is known", text::one_line(requested, 128));
+    /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`, or of a
+    /// `resource` that it leaves out. It reports it, so that this is in the audit like the call of an unknown id.
+    pub fn refuse_unknown(&self, what: &str, requested: &str) -> Completed {
+        let message = format!("no {what} `{}` is known", text::one_line(requested, 128));
         let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(Denied::new(Check::Scope, message).into()))
     }

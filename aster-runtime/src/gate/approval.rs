@@ -45,14 +45,16 @@ impl fmt::Display for ApprovalRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arguments = serde_json::to_string_pretty(&self.arguments).unwrap_or_default();
         writeln!(f, "{} wants to call {} ({})", text::one_line(&self.agent, 80), self.tool, self.tier)?;
-        writeln!(f, "  why you are asked: {}", self.why)?;
-        writeln!(f, "  it says it does:   {}", self.summary)?;
-        writeln!(f, "  arguments:")?;
+        // Where a client reads Markdown, what stands after an empty line and four spaces is shown letter for letter
+        // (CommonMark 4.4): without them a `<!--` in the summary or in a value would hide the rest.
+        writeln!(f, "\n    why you are asked: {}", self.why)?;
+        writeln!(f, "    it says it does:   {}", self.summary)?;
+        writeln!(f, "    arguments:")?;
         // Line by line, so that nothing in a value can move the cursor; nothing is cut.
         for line in arguments.lines() {
             writeln!(f, "    {}", visible(line))?;
         }
-        Ok(())
+        writeln!(f)
     }
 }
 
@@ -260,6 +262,11 @@ mod tests {
             assert_eq!(put(&request, &mut typed.as_bytes(), &mut shown).unwrap(), yes, "{typed:?}");
             let shown = String::from_utf8(shown).unwrap();
             assert!(shown.contains("rm -rf /") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+            // As Markdown it is a paragraph, a code block with all that strangers wrote, and the question.
+            let (_, block) = shown.split_once("\n\n").unwrap();
+            let (block, question) = block.split_once("\n\n").unwrap();
+            assert!(block.lines().all(|line| line.starts_with("    ")), "{shown}");
+            assert_eq!(question, " [y/N] ");
         }
     }
 }

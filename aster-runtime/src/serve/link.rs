@@ -107,7 +107,10 @@ impl ClientLink for Link {
                 if client.can(kind) {
                     asked.push(Asked { request, answer });
                 } else {
-                    self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).push(kind);
+                    let mut unsupported = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner);
+                    if !unsupported.contains(&kind) {
+                        unsupported.push(kind);
+                    }
                     let _ = answer.send(Err(AskError::Unsupported(kind)));
                 }
                 answers.push(receiver);

@@ -521,7 +521,7 @@ async fn call(
     };
     match service.target(name, &options.cancellation).await {
         None => {
-            session.refuse_unknown(name);
+            session.refuse_unknown("tool", name);
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),

@@ -118,8 +118,9 @@ impl Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let session = self.session(&context);
         let uri = request.uri.clone();
-        // What a shape leaves out is unknown like what scope hides; what nobody knows is recorded by the session.
+        // What a shape leaves out is unknown and recorded like what scope hides.
         if session.view().resource(&uri).is_some() && !self.service.offers_resource(&uri) {
+            session.refuse_unknown("resource", &uri);
             return Err(unknown(&uri));
         }
         let asking = Asking {

@@ -18,7 +18,7 @@ use rmcp::model::{
     ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -59,28 +59,25 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// What a state is bound to: it resumes the same request of the same caller, or nothing.
+    /// What a state is bound to: it resumes the same request of the same caller through the same client, or nothing.
+    /// Whether a client's answers count, as an approval does, was decided for the one that was asked.
     fn bound_to(&self) -> Vec<u8> {
-        let arguments = sorted(self.arguments.clone()).to_string();
+        let mut arguments = self.arguments.clone();
+        arguments.sort_all_objects();
+        let arguments = arguments.to_string();
+        let client = self.front.client.name.as_deref().unwrap_or_default();
         let mut hasher = blake3::Hasher::new();
-        for part in [&self.caller[..], self.method.as_bytes(), self.name.as_bytes(), arguments.as_bytes()] {
+        for part in [
+            &self.caller[..],
+            client.as_bytes(),
+            self.method.as_bytes(),
+            self.name.as_bytes(),
+            arguments.as_bytes(),
+        ] {
             hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
             hasher.update(part);
         }
         hasher.finalize().as_bytes().to_vec()
-    }
-}
-
-/// The same value whatever the order of its fields.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let mut fields: Vec<_> = object.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            fields.sort_by(|left, right| left.0.cmp(&right.0));
-            Value::Object(Map::from_iter(fields))
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
     }
 }
 
@@ -207,7 +204,7 @@ impl Exchange {
                 while let Ok(event) = self.events.try_recv() {
                     match event {
                         Event::Ask(asked) => self.open(asked),
-                        event => tell(context, event, &mut self.progress).await,
+                        event => self.tell(context, event, ended).await,
                     }
                 }
                 self.open.retain(|open| !open.asked.answer.is_closed());
@@ -225,7 +222,7 @@ impl Exchange {
                         }
                     }
                     Event::Ask(asked) => self.open(asked),
-                    event => tell(context, event, &mut self.progress).await,
+                    event => self.tell(context, event, ended).await,
                 },
                 Some(()) = questions.next() => {}
             }
@@ -233,11 +230,18 @@ impl Exchange {
         // What waits goes out before the answer; what a function that outlives its call says later does not.
         self.events.close();
         while let Some(event) = self.events.recv().await {
-            tell(context, event, &mut self.progress).await;
+            self.tell(context, event, ended).await;
         }
         over.cancel();
-        while questions.next().await.is_some() {}
+        let taken_back = async { while questions.next().await.is_some() {} };
+        let _ = ended.run_until_cancelled(taken_back).await;
         Some(done)
+    }
+
+    /// Tells the client, unless the end has come: then rmcp takes no message of ours any more but the answer, and sending
+    /// another would never return.
+    async fn tell(&mut self, context: &RequestContext<RoleServer>, event: Event, ended: &CancellationToken) {
+        let _ = ended.run_until_cancelled(tell(context, event, &mut self.progress)).await;
     }
 }
 
@@ -282,7 +286,7 @@ impl Rounds {
     {
         let responses = request.responses.take().unwrap_or_default();
         let state = request.state.take().filter(|_| !request.legacy);
-        let front = std::mem::take(&mut request.front);
+        let front = request.front.clone();
         let mut exchange = match state {
             Some(state) => {
                 let mut exchange = self.resume(&state, &request)?;
@@ -348,23 +352,20 @@ impl Rounds {
         let bound_to = request.bound_to();
         let options = SealOptions::new().associated_data(&bound_to).ttl(PARKED);
         let state = self.codec.seal_with(&id, &options);
-        let expiry = AbortOnDropHandle::new(tokio::spawn(expire(Arc::downgrade(self), id)));
         let caller = request.caller.clone();
+        let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
+        // It may be over at once, and must find the call on the table then.
         let mut parked = self.parked();
-        if self.ended.is_cancelled() {
-            // Nobody will come back; dropped, the call is cancelled.
-            parked.clear();
-        } else {
-            parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
-            let of_caller = |one: &&Parked| one.caller == request.caller;
-            if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
-                && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
-            {
-                parked.remove(oldest);
-            }
-            if parked.len() > PARKED_IN_ALL {
-                parked.pop_front();
-            }
+        let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
+        parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
+        let of_caller = |one: &&Parked| one.caller == request.caller;
+        if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
+            && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
+        {
+            parked.remove(oldest);
+        }
+        if parked.len() > PARKED_IN_ALL {
+            parked.pop_front();
         }
         InputRequiredResult::new(Some(questions), Some(state))
     }
@@ -392,14 +393,14 @@ impl Rounds {
     /// Cancels what is parked, and waits until every call has been recorded.
     pub(super) async fn close(&self) {
         self.ended.cancel();
-        self.parked().clear();
         self.tasks.close();
         let _ = tokio::time::timeout(GOODBYE, self.tasks.wait()).await;
     }
 }
 
-async fn expire(rounds: Weak<Rounds>, id: [u8; 16]) {
-    tokio::time::sleep(PARKED).await;
+/// Takes a call off the table when its time is up, or when nobody is there any more who could come back for it.
+async fn expire(rounds: Weak<Rounds>, id: [u8; 16], ended: CancellationToken) {
+    let _ = ended.run_until_cancelled(tokio::time::sleep(PARKED)).await;
     if let Some(rounds) = rounds.upgrade() {
         // Dropped, it is cancelled.
         drop(rounds.take(&id));

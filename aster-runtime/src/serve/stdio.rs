@@ -39,6 +39,9 @@ pub async fn stdio(
 
 /// The same over any pair of streams, such as the ends of a socket, and without closing the host afterwards.
 ///
+/// Whoever is at the other end counts as a client that the user started, and its word on its name is taken: where an
+/// [approver](crate::gate::approval::ClientApprover) asks clients, hand in no stream that others can get at.
+///
 /// # Errors
 ///
 /// As [`stdio`].
@@ -62,7 +65,7 @@ where
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
     // The user started the client, which started this; and there is only this one.
     let server = Server::new(Arc::clone(&service), true);
-    let transport = Restoring(AsyncRwTransport::new(Input { input, ended }, output));
+    let transport = Restoring::new(AsyncRwTransport::new(Input { input, ended }, output));
     let served = match server.serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),

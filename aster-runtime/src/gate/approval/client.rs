@@ -19,6 +19,9 @@ pub const TRUST: &str = "mcp.approval.clients";
 /// How often the client hears that its user is still being asked.
 const TICK: Duration = Duration::from_secs(5);
 
+/// How long a question may be, in bytes. A client may cut what it cannot show, and what was cut nobody has approved.
+const LONGEST: usize = 32 << 10;
+
 /// What one tick counts: a tool reports in ones after this, and progress must not go back.
 const STEP: f64 = 1e-6;
 
@@ -134,6 +137,9 @@ fn form(request: &ApprovalRequest) -> Result<ClientRequest, AskError> {
         },
         "required": ["approve"],
     });
-    Ok(ClientRequest::from(Elicitation::form(format!("{request}Allow this call?"), schema)?.key("approval"))
-        .fresh())
+    let message = format!("{request}Allow this call?");
+    if message.len() > LONGEST {
+        return Err(AskError::Invalid("the call is too long for a client to show it whole".to_owned()));
+    }
+    Ok(ClientRequest::from(Elicitation::form(message, schema)?.key("approval")).fresh())
 }

@@ -156,6 +156,7 @@ impl Listener {
             let _ = tokio::time::timeout(CANCELLED, all).await;
         }
         self.service.end();
+        self.service.inner.service.rounds.close().await;
         self.host.close().await;
     }
 }

@@ -199,7 +199,7 @@ fn choices(variants: &Value) -> Result<Value, String> {
     choices.collect()
 }
 
-/// Whether what was filled in fits the form.
+/// Whether what was filled in fits the form. What is said of it has none of it: the user answered the tool, and nobody else.
 pub(super) fn validate(schema: &Value, content: &Value) -> Result<(), String> {
     let validator = jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -210,8 +210,8 @@ pub(super) fn validate(schema: &Value, content: &Value) -> Result<(), String> {
         .iter_errors(content)
         .take(5)
         .map(|error| match error.instance_path().to_string() {
-            at if at.is_empty() => error.to_string(),
-            at => format!("{at}: {error}"),
+            at if at.is_empty() => error.masked().to_string(),
+            at => format!("{at}: {}", error.masked()),
         })
         .collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
