@@ -728,6 +728,26 @@ async fn stopping_ends_what_waits_for_its_client() {
     assert_eq!(edge.outcomes(1).await, ["cancelled"]);
 }
 
+/// When serving has ended, the process may end too: whatever ran is in the audit by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_without_a_connection_are_recorded_before_serving_ends() {
+    for mounted in [false, true] {
+        let edge = Edge::start(Options::default()).await;
+        let client = edge.client(false).begin().await;
+        let call = tokio::spawn(async move { client.execute("probe/wait", json!({})).await });
+        edge.called().await;
+        call.abort();
+        let _ = call.await;
+        if mounted {
+            within(edge.service.close()).await;
+        } else {
+            edge.stop.cancel();
+            within(edge.serving).await.unwrap();
+        }
+        assert_eq!(edge.audit.outcomes(), ["cancelled"]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_answer_waits_and_changes_are_told() {
     let late = Late::new();

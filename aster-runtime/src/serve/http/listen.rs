@@ -155,8 +155,7 @@ impl Listener {
             self.service.end();
             let _ = tokio::time::timeout(CANCELLED, all).await;
         }
-        self.service.end();
-        self.service.inner.service.rounds.close().await;
+        self.service.close().await;
         self.host.close().await;
     }
 }

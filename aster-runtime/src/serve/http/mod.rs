@@ -317,6 +317,12 @@ impl HttpService {
         self.inner.ended.cancel();
     }
 
+    /// Ends everything, and waits until each call has been recorded: that of a client whose connection has gone, too.
+    pub async fn close(&self) {
+        self.end();
+        self.inner.service.rounds.close().await;
+    }
+
     async fn respond<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: HttpBody + Send + 'static,
