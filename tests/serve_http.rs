@@ -749,6 +749,32 @@ async fn calls_without_a_connection_are_recorded_before_serving_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_says_twice_that_it_is_ready_hears_of_a_change_once() {
+    let late = Late::new();
+    late.list(&["one"]);
+    let edge = Edge::with(Options::default(), Profile::new("test"), Some(Arc::clone(&late))).await;
+    let client = edge.client(false).begin().await;
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    for _ in 0..3 {
+        assert_eq!(client.post(&ready).send().await.unwrap().status(), 202);
+    }
+    let mut stream = client.listen().await;
+    hear(&mut stream, "data:").await;
+    late.list(&["one", "two"]);
+    let mut heard = hear(&mut stream, "list_changed").await;
+    late.list(&["one", "two", "three"]);
+    // The second change is there once all has been told of the first.
+    let listed = || async { client.ask("tools/list", json!({})).await.to_string() };
+    within(async { while !listed().await.contains("late (3)") {} }).await;
+    client.request(Method::DELETE).send().await.unwrap();
+    while let Ok(Some(chunk)) = within(stream.chunk()).await {
+        heard += std::str::from_utf8(&chunk).unwrap();
+    }
+    let told = heard.matches("list_changed").count();
+    assert!(told == 1 || told == 2, "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_first_answer_waits_and_changes_are_told() {
     let late = Late::new();
     let edge = Edge::with(Options::default(), Profile::new("test"), Some(Arc::clone(&late))).await;

@@ -20,7 +20,7 @@ mod stdio;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -261,6 +261,8 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// Whether it is among the listeners.
+    listens: AtomicBool,
     /// The resources that a client of the legacy era subscribed to.
     followed: Mutex<Option<Followed>>,
     /// What was offered when it began: a change that comes before it is among the listeners is told then.
@@ -274,6 +276,7 @@ impl Server {
         let connection = Connection {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
+            listens: AtomicBool::new(false),
             followed: Mutex::default(),
             offer: service.offer(),
             local,
@@ -456,6 +459,10 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // A client that says it again is told no more often.
+        if self.connection.listens.swap(true, Ordering::Relaxed) {
+            return;
+        }
         {
             let mut listeners = self.service.listeners();
             listeners.peers.retain(|peer| !peer.is_transport_closed());
