@@ -121,6 +121,8 @@ struct Service {
     /// Looks and never calls: sessions of one profile see the same.
     viewer: HostSession,
     offer: watch::Sender<Arc<Offer>>,
+    /// Held while the offer is made anew.
+    renewing: Mutex<()>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
     /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
@@ -170,6 +172,7 @@ impl Service {
             shape,
             viewer,
             offer,
+            renewing: Mutex::default(),
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
             rounds,
@@ -205,8 +208,13 @@ impl Service {
 
     /// Offers what there is now, and tells the listeners where that is something else.
     async fn renew(&self) {
-        let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
-        let known = self.offer.send_replace(Arc::clone(&fresh));
+        let (fresh, known) = {
+            // What was looked at later must not be replaced by what was looked at before it.
+            let _one = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+            let known = self.offer.send_replace(Arc::clone(&fresh));
+            (fresh, known)
+        };
         let changes = fresh.changes_since(&known);
         let (peers, sinks) = {
             let listeners = self.listeners();
