@@ -613,6 +613,15 @@ async fn slow_requests_are_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_reads_no_answer_is_given_up() {
+    let edge = Edge::start(Options::default().write_timeout(Duration::from_millis(200))).await;
+    let mut stream = TcpStream::connect(edge.address).await.unwrap();
+    let requests = "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000);
+    // The answers fill all that lies between, and then the server takes no more until it breaks off.
+    within(async { while stream.write_all(requests.as_bytes()).await.is_ok() {} }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn there_is_room_for_so_many() {
     let edge = Edge::start(Options::default().max_sessions(2)).await;
     let first = edge.client(false).begin().await;

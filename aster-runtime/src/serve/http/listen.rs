@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{Body, HttpService, Options, Refusal, service};
@@ -131,7 +132,7 @@ impl Listener {
             let _ = stream.set_nodelay(true);
             match Arc::clone(&room).try_acquire_owned() {
                 Ok(permit) => {
-                    let connection = connection(stream, self.service.clone(), options.header_timeout);
+                    let connection = connection(stream, self.service.clone());
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
@@ -165,8 +166,12 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn connection(stream: TcpStream, service: HttpService, header_timeout: Duration) {
+async fn connection(stream: TcpStream, service: HttpService) {
     let stopping = service.inner.stopping.clone();
+    let header_timeout = service.inner.options.header_timeout;
+    // Who reads nothing would otherwise hold the connection, and with it a call's place, for ever.
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(service.inner.options.write_timeout));
     let answer = service_fn(move |request: Request<Incoming>| {
         let service = service.clone();
         async move { Ok::<_, Infallible>(route(&service, request).await) }
@@ -177,7 +182,7 @@ async fn connection(stream: TcpStream, service: HttpService, header_timeout: Dur
         .max_headers(MAX_HEADERS)
         .max_header_size(MAX_HEAD)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), answer);
+        .serve_connection(TokioIo::new(Box::pin(stream)), answer);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

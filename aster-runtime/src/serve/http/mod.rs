@@ -80,6 +80,7 @@ pub struct Options {
     session_idle: Duration,
     max_connections: usize,
     header_timeout: Duration,
+    write_timeout: Duration,
     grace: Duration,
 }
 
@@ -95,6 +96,7 @@ impl Default for Options {
             session_idle: Duration::from_secs(15 * 60),
             max_connections: 4096,
             header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }
     }
@@ -176,6 +178,13 @@ impl Options {
     #[must_use]
     pub fn header_timeout(mut self, limit: Duration) -> Self {
         self.header_timeout = limit;
+        self
+    }
+
+    /// Sets how long a [`Listener`] waits for a client that reads nothing of its answers. Default 30 s.
+    #[must_use]
+    pub fn write_timeout(mut self, limit: Duration) -> Self {
+        self.write_timeout = limit;
         self
     }
 
