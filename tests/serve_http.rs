@@ -446,6 +446,26 @@ async fn other_machines_need_a_token() {
     assert!(error.contains("16 or more") && !error.contains("short"), "{error}");
 }
 
+/// Everything that begins with 127 is loopback, where the system has it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_listener_answers_to_its_own_address() {
+    let host = Host::builder().build().await.unwrap();
+    for address in ["127.0.0.1:0", "127.0.0.2:0", "[::ffff:127.0.0.1]:0"] {
+        let address = address.parse().unwrap();
+        let listener =
+            http::bind(host.clone(), Profile::new("test"), Shape::Bridge, Options::default(), address)
+                .await
+                .unwrap();
+        let url = listener.url().replace("/mcp", "/health");
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(stop.clone()));
+        assert_eq!(reqwest::get(&url).await.unwrap().status(), 200, "{url}");
+        stop.cancel();
+        within(serving).await.unwrap();
+    }
+}
+
 /// A program's own authentication names principals, and its router carries the service.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_mounts_the_service_and_names_principals() {

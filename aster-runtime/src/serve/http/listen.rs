@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,9 @@ async fn try_bind(
     if !ip.is_loopback() && options.tokens.is_empty() {
         return Err(ServeError::TokenRequired(address));
     }
-    if options.hosts.is_empty() && !ip.is_loopback() && !ip.is_unspecified() {
+    // Of the addresses of loopback, a system may have more than the two whose names are known by themselves.
+    let usual = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    if options.hosts.is_empty() && !usual.contains(&ip) && !ip.is_unspecified() {
         let own = SocketAddr::new(ip, 0).to_string();
         options.hosts = vec![own.trim_end_matches(":0").to_owned()];
     }
