@@ -605,6 +605,20 @@ async fn hostile_requests_are_refused() {
     };
     assert_eq!(code("{").await, (-32700, Value::Null));
     assert_eq!(code("[]").await.0, -32600);
+    // A list is no message, also where its items could be read as the fields of one.
+    for list in ["[]", r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, r#"[1, "initialize", {}]"#] {
+        let answer = answer(
+            edge.client(false)
+                .request(Method::POST)
+                .header("content-type", "application/json")
+                .body(list)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await;
+        assert_eq!(answer["error"]["message"], "this is a batch; send each message by itself", "{list}");
+    }
     assert_eq!(code(r#"{"jsonrpc": "1.0", "id": "x", "method": "ping"}"#).await, (-32600, json!("x")));
     // It still answers.
     assert_eq!(edge.client(true).execute("probe/echo", json!({"text": "a"})).await, "a");
