@@ -75,6 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let _ = stop.send(());
     serving.await??;
+    tools.close().await;
     host.close().await;
     Ok(())
 }

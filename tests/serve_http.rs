@@ -446,6 +446,26 @@ async fn other_machines_need_a_token() {
     assert!(error.contains("16 or more") && !error.contains("short"), "{error}");
 }
 
+/// Everything that begins with 127 is loopback, where the system has it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_listener_answers_to_its_own_address() {
+    let host = Host::builder().build().await.unwrap();
+    for address in ["127.0.0.1:0", "127.0.0.2:0", "[::ffff:127.0.0.1]:0"] {
+        let address = address.parse().unwrap();
+        let listener =
+            http::bind(host.clone(), Profile::new("test"), Shape::Bridge, Options::default(), address)
+                .await
+                .unwrap();
+        let url = listener.url().replace("/mcp", "/health");
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(stop.clone()));
+        assert_eq!(reqwest::get(&url).await.unwrap().status(), 200, "{url}");
+        stop.cancel();
+        within(serving).await.unwrap();
+    }
+}
+
 /// A program's own authentication names principals, and its router carries the service.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_mounts_the_service_and_names_principals() {
@@ -585,6 +605,20 @@ async fn hostile_requests_are_refused() {
     };
     assert_eq!(code("{").await, (-32700, Value::Null));
     assert_eq!(code("[]").await.0, -32600);
+    // A list is no message, also where its items could be read as the fields of one.
+    for list in ["[]", r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, r#"[1, "initialize", {}]"#] {
+        let answer = answer(
+            edge.client(false)
+                .request(Method::POST)
+                .header("content-type", "application/json")
+                .body(list)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await;
+        assert_eq!(answer["error"]["message"], "this is a batch; send each message by itself", "{list}");
+    }
     assert_eq!(code(r#"{"jsonrpc": "1.0", "id": "x", "method": "ping"}"#).await, (-32600, json!("x")));
     // It still answers.
     assert_eq!(edge.client(true).execute("probe/echo", json!({"text": "a"})).await, "a");
@@ -610,6 +644,15 @@ async fn slow_requests_are_given_up() {
     let mut answer = String::new();
     let _ = within(stream.read_to_string(&mut answer)).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_no_answer_is_given_up() {
+    let edge = Edge::start(Options::default().write_timeout(Duration::from_millis(200))).await;
+    let mut stream = TcpStream::connect(edge.address).await.unwrap();
+    let requests = "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000);
+    // The answers fill all that lies between, and then the server takes no more until it breaks off.
+    within(async { while stream.write_all(requests.as_bytes()).await.is_ok() {} }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -726,6 +769,52 @@ async fn stopping_ends_what_waits_for_its_client() {
     asked(edge.client(true).ask("tools/call", call).await);
     edge.service.stop();
     assert_eq!(edge.outcomes(1).await, ["cancelled"]);
+}
+
+/// When serving has ended, the process may end too: whatever ran is in the audit by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_without_a_connection_are_recorded_before_serving_ends() {
+    for mounted in [false, true] {
+        let edge = Edge::start(Options::default()).await;
+        let client = edge.client(false).begin().await;
+        let call = tokio::spawn(async move { client.execute("probe/wait", json!({})).await });
+        edge.called().await;
+        call.abort();
+        let _ = call.await;
+        if mounted {
+            within(edge.service.close()).await;
+        } else {
+            edge.stop.cancel();
+            within(edge.serving).await.unwrap();
+        }
+        assert_eq!(edge.audit.outcomes(), ["cancelled"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_says_twice_that_it_is_ready_hears_of_a_change_once() {
+    let late = Late::new();
+    late.list(&["one"]);
+    let edge = Edge::with(Options::default(), Profile::new("test"), Some(Arc::clone(&late))).await;
+    let client = edge.client(false).begin().await;
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    for _ in 0..3 {
+        assert_eq!(client.post(&ready).send().await.unwrap().status(), 202);
+    }
+    let mut stream = client.listen().await;
+    hear(&mut stream, "data:").await;
+    late.list(&["one", "two"]);
+    let mut heard = hear(&mut stream, "list_changed").await;
+    late.list(&["one", "two", "three"]);
+    // The second change is there once all has been told of the first.
+    let listed = || async { client.ask("tools/list", json!({})).await.to_string() };
+    within(async { while !listed().await.contains("late (3)") {} }).await;
+    client.request(Method::DELETE).send().await.unwrap();
+    while let Ok(Some(chunk)) = within(stream.chunk()).await {
+        heard += std::str::from_utf8(&chunk).unwrap();
+    }
+    let told = heard.matches("list_changed").count();
+    assert!(told == 1 || told == 2, "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

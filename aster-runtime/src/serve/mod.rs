@@ -20,7 +20,7 @@ mod stdio;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -121,6 +121,8 @@ struct Service {
     /// Looks and never calls: sessions of one profile see the same.
     viewer: HostSession,
     offer: watch::Sender<Arc<Offer>>,
+    /// Held while the offer is made anew.
+    renewing: Mutex<()>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
     /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
@@ -170,6 +172,7 @@ impl Service {
             shape,
             viewer,
             offer,
+            renewing: Mutex::default(),
             listeners: Mutex::default(),
             next_listener: AtomicU64::new(0),
             rounds,
@@ -205,8 +208,13 @@ impl Service {
 
     /// Offers what there is now, and tells the listeners where that is something else.
     async fn renew(&self) {
-        let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
-        let known = self.offer.send_replace(Arc::clone(&fresh));
+        let (fresh, known) = {
+            // What was looked at later must not be replaced by what was looked at before it.
+            let _one = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+            let known = self.offer.send_replace(Arc::clone(&fresh));
+            (fresh, known)
+        };
         let changes = fresh.changes_since(&known);
         let (peers, sinks) = {
             let listeners = self.listeners();
@@ -261,6 +269,8 @@ struct Connection {
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
+    /// Whether it is among the listeners.
+    listens: AtomicBool,
     /// The resources that a client of the legacy era subscribed to.
     followed: Mutex<Option<Followed>>,
     /// What was offered when it began: a change that comes before it is among the listeners is told then.
@@ -274,6 +284,7 @@ impl Server {
         let connection = Connection {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
+            listens: AtomicBool::new(false),
             followed: Mutex::default(),
             offer: service.offer(),
             local,
@@ -456,6 +467,10 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        // A client that says it again is told no more often.
+        if self.connection.listens.swap(true, Ordering::Relaxed) {
+            return;
+        }
         {
             let mut listeners = self.service.listeners();
             listeners.peers.retain(|peer| !peer.is_transport_closed());

@@ -76,7 +76,13 @@ impl Guard {
                      `openssl rand -hex 32`"
                 )));
             }
-            tokens.push((principal.clone(), blake3::hash(token.as_bytes())));
+            let digest = blake3::hash(token.as_bytes());
+            if tokens.iter().any(|(_, known)| *known == digest) {
+                return Err(ServeError::Options(
+                    "two tokens are the same; each names who comes with it".to_owned(),
+                ));
+            }
+            tokens.push((principal.clone(), digest));
         }
         Ok(Self { hosts, origins, tokens })
     }
@@ -395,5 +401,6 @@ mod tests {
         for wrong in ["", "short", "with a space in it, and long", "ünprintable-but-long-enough"] {
             assert!(Guard::new(&Options::default().token("a", wrong)).is_err(), "{wrong}");
         }
+        assert!(Guard::new(&options.token("eve", "a-long-enough-token")).is_err());
     }
 }

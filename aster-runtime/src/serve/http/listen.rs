@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{Body, HttpService, Options, Refusal, service};
@@ -74,7 +75,9 @@ async fn try_bind(
     if !ip.is_loopback() && options.tokens.is_empty() {
         return Err(ServeError::TokenRequired(address));
     }
-    if options.hosts.is_empty() && !ip.is_loopback() && !ip.is_unspecified() {
+    // Of the addresses of loopback, a system may have more than the two whose names are known by themselves.
+    let usual = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    if options.hosts.is_empty() && !usual.contains(&ip) && !ip.is_unspecified() {
         let own = SocketAddr::new(ip, 0).to_string();
         options.hosts = vec![own.trim_end_matches(":0").to_owned()];
     }
@@ -131,7 +134,7 @@ impl Listener {
             let _ = stream.set_nodelay(true);
             match Arc::clone(&room).try_acquire_owned() {
                 Ok(permit) => {
-                    let connection = connection(stream, self.service.clone(), options.header_timeout);
+                    let connection = connection(stream, self.service.clone());
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
@@ -155,8 +158,7 @@ impl Listener {
             self.service.end();
             let _ = tokio::time::timeout(CANCELLED, all).await;
         }
-        self.service.end();
-        self.service.inner.service.rounds.close().await;
+        self.service.close().await;
         self.host.close().await;
     }
 }
@@ -166,8 +168,12 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn connection(stream: TcpStream, service: HttpService, header_timeout: Duration) {
+async fn connection(stream: TcpStream, service: HttpService) {
     let stopping = service.inner.stopping.clone();
+    let header_timeout = service.inner.options.header_timeout;
+    // Who reads nothing would otherwise hold the connection, and with it a call's place, for ever.
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(service.inner.options.write_timeout));
     let answer = service_fn(move |request: Request<Incoming>| {
         let service = service.clone();
         async move { Ok::<_, Infallible>(route(&service, request).await) }
@@ -178,7 +184,7 @@ async fn connection(stream: TcpStream, service: HttpService, header_timeout: Dur
         .max_headers(MAX_HEADERS)
         .max_header_size(MAX_HEAD)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), answer);
+        .serve_connection(TokioIo::new(Box::pin(stream)), answer);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -30,6 +30,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::error::Category;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -80,6 +81,7 @@ pub struct Options {
     session_idle: Duration,
     max_connections: usize,
     header_timeout: Duration,
+    write_timeout: Duration,
     grace: Duration,
 }
 
@@ -95,6 +97,7 @@ impl Default for Options {
             session_idle: Duration::from_secs(15 * 60),
             max_connections: 4096,
             header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }
     }
@@ -176,6 +179,13 @@ impl Options {
     #[must_use]
     pub fn header_timeout(mut self, limit: Duration) -> Self {
         self.header_timeout = limit;
+        self
+    }
+
+    /// Sets how long a [`Listener`] waits for a client that reads nothing of its answers. Default 30 s.
+    #[must_use]
+    pub fn write_timeout(mut self, limit: Duration) -> Self {
+        self.write_timeout = limit;
         self
     }
 
@@ -315,6 +325,12 @@ impl HttpService {
     pub fn end(&self) {
         self.stop();
         self.inner.ended.cancel();
+    }
+
+    /// Ends everything, and waits until each call has been recorded: that of a client whose connection has gone, too.
+    pub async fn close(&self) {
+        self.end();
+        self.inner.service.rounds.close().await;
     }
 
     async fn respond<B>(&self, request: Request<B>) -> Response<Body>
@@ -532,18 +548,19 @@ struct Envelope {
 
 impl Envelope {
     fn read(body: &[u8]) -> Result<Self, Refusal> {
-        serde_json::from_slice::<Self>(body).map_err(|error| match error.classify() {
-            // A place, and nothing of what stands there. A list is read as far as its end, so it is JSON.
-            serde_json::error::Category::Data if body.trim_ascii_start().starts_with(b"[") => {
-                Refusal::invalid("this is a batch; send each message by itself")
-            }
-            serde_json::error::Category::Data => Refusal::invalid("this is no JSON-RPC message of MCP"),
-            _ => Refusal::new(
+        // A list can be read as a struct too, field after field.
+        let is_list = body.trim_ascii_start().starts_with(b"[");
+        match serde_json::from_slice::<Self>(body) {
+            Ok(envelope) if !is_list => Ok(envelope),
+            // A place, and nothing of what stands there.
+            Err(error) if error.classify() != Category::Data => Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 format!("this is not JSON, from line {} column {} on", error.line(), error.column()),
             )
-            .code(-32700),
-        })
+            .code(-32700)),
+            _ if is_list => Err(Refusal::invalid("this is a batch; send each message by itself")),
+            _ => Err(Refusal::invalid("this is no JSON-RPC message of MCP")),
+        }
     }
 
     /// The id that an error may repeat.
