@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -499,17 +499,11 @@ impl fmt::Debug for CallOptions {
     }
 }
 
-/// What a session sees of one catalogue, and the ranking over it, made when it is first asked for.
+/// What a session sees of one catalogue, and the ranking over it.
 struct Sight {
     catalogue: Catalogue,
     view: View,
-    ranker: OnceLock<Arc<dyn Ranker>>,
-}
-
-impl Sight {
-    fn ranker(&self) -> &dyn Ranker {
-        &**self.ranker.get_or_init(|| default_ranker(&self.view))
-    }
+    ranker: Arc<dyn Ranker>,
 }
 
 /// One agent's run on a host.
@@ -549,7 +543,7 @@ impl Target<'_> {
             Ended::Denied(Denied::new(Check::Scope, message))
         };
         match self {
-            Self::Tool(request) => Ok((bridge::resolve(&sight.view, sight.ranker(), &request.name)?, None)),
+            Self::Tool(request) => Ok((bridge::resolve(&sight.view, &*sight.ranker, &request.name)?, None)),
             Self::Resource(uri) => {
                 let resource = sight.view.resource(uri).ok_or_else(|| unknown("resource", uri))?;
                 Ok((resource.callable(), resource.arguments(uri)))
@@ -684,12 +678,12 @@ impl HostSession {
             Ok(Request::Execute(request)) => return self.run(Target::Tool(&request), options).await.result,
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
-                Ok(bridge::search(&sight.view, sight.ranker(), &request, &self.shared.config))
+                Ok(bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config))
             }
             Ok(Request::Describe(names)) => {
                 self.started(&names).await;
                 let sight = self.sight();
-                bridge::describe_all(&sight.view, sight.ranker(), &names, |tool| {
+                bridge::describe_all(&sight.view, &*sight.ranker, &names, |tool| {
                     self.session.mark_described(tool.id(), tool.digest());
                 })
             }
@@ -884,7 +878,8 @@ impl HostSession {
             Some(current) if current.catalogue.is_same(&catalogue) => Arc::clone(current),
             _ => {
                 let view = self.scope.view(&catalogue);
-                let fresh = Arc::new(Sight { catalogue, view, ranker: OnceLock::new() });
+                let ranker = default_ranker(&view);
+                let fresh = Arc::new(Sight { catalogue, view, ranker });
                 *sight = Some(Arc::clone(&fresh));
                 fresh
             }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl McpTool {
 pub struct McpCatalog {
     tools: Arc<[McpTool]>,
     view: View,
-    ranker: Arc<OnceLock<Arc<dyn Ranker>>>,
+    ranker: Arc<dyn Ranker>,
 }
 
 impl McpCatalog {
@@ -73,7 +73,8 @@ impl McpCatalog {
         }
         CatalogueError::check(problems)?;
         let view = Scope::default().view(&Catalogue::merge(&parts));
-        Ok(Self { tools: tools.into(), view, ranker: Arc::default() })
+        let ranker = default_ranker(&view);
+        Ok(Self { tools: tools.into(), view, ranker })
     }
 
     /// The tool with this id.
@@ -93,7 +94,7 @@ impl McpCatalog {
         if query.trim().is_empty() {
             return tools.iter().take(limit).map(|tool| ToolMatch::new(tool, None)).collect();
         }
-        let hits = self.ranker().rank(query, &|_| true);
+        let hits = self.ranker.rank(query, &|_| true);
         hits.iter().take(limit).map(|hit| ToolMatch::new(&tools[hit.position], None)).collect()
     }
 
@@ -101,10 +102,6 @@ impl McpCatalog {
     #[must_use]
     pub fn tools(&self) -> &[McpTool] {
         &self.tools
-    }
-
-    fn ranker(&self) -> &dyn Ranker {
-        &**self.ranker.get_or_init(|| default_ranker(&self.view))
     }
 }
 
@@ -271,7 +268,7 @@ impl Injector {
             Request::Search(request) => Ok(BridgeAction::Search(request)),
             Request::Describe(names) => Ok(BridgeAction::Describe(names)),
             Request::Execute(request) => {
-                let tool = bridge::resolve(&self.catalog.view, self.catalog.ranker(), &request.name)?;
+                let tool = bridge::resolve(&self.catalog.view, &*self.catalog.ranker, &request.name)?;
                 let arguments = bridge::arguments(tool, &request)?;
                 tool.check(&arguments)?;
                 let original = self.catalog.get(tool.id().as_str()).ok_or_else(|| {
@@ -321,11 +318,11 @@ impl Injector {
     }
 
     fn search(&self, request: &SearchRequest) -> Value {
-        bridge::search(&self.catalog.view, self.catalog.ranker(), request, &self.config)
+        bridge::search(&self.catalog.view, &*self.catalog.ranker, request, &self.config)
     }
 
     fn describe(&self, names: &[String]) -> Result<Value, BridgeError> {
-        bridge::describe_all(&self.catalog.view, self.catalog.ranker(), names, |_| ())
+        bridge::describe_all(&self.catalog.view, &*self.catalog.ranker, names, |_| ())
     }
 }
 

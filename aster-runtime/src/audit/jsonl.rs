@@ -7,6 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{AuditSink, Record};
 
+/// Room for most records, in bytes.
+const LINE: usize = 1024;
+
 /// Appends records to a file as JSON lines.
 #[derive(Debug)]
 pub struct JsonLines {
@@ -45,7 +48,8 @@ impl JsonLines {
 
 impl AuditSink for JsonLines {
     fn write(&self, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        let mut line = Vec::with_capacity(LINE);
+        serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
         // One write of the whole line: on a file opened for appending, lines of several processes do not mix.
         self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)

@@ -3,7 +3,7 @@
 mod bm25;
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use bm25::Bm25;
 
@@ -31,10 +31,24 @@ pub trait Ranker: Debug + Send + Sync {
     fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit>;
 }
 
-/// The ranking that is used unless a host brings its own.
+/// The ranking that is used unless a host brings its own. It indexes the view when it is first asked: who calls what it
+/// knows never searches.
 #[must_use]
 pub fn default_ranker(view: &View) -> Arc<dyn Ranker> {
-    Arc::new(Bm25::new(view))
+    Arc::new(Late { view: view.clone(), index: OnceLock::new() })
+}
+
+/// An index that is made when it is first needed.
+#[derive(Debug)]
+struct Late {
+    view: View,
+    index: OnceLock<Bm25>,
+}
+
+impl Ranker for Late {
+    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit> {
+        self.index.get_or_init(|| Bm25::new(&self.view)).rank(query, keep)
+    }
 }
 
 /// Cuts text into lower-case words: runs of letters and digits, cut again where the case or the kind changes
