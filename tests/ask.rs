@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, Record};
+use aster_runtime::gate::approval::ClientApprover;
 use aster_runtime::serve::{ServeError, Shape, over};
 use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, Sampling};
 use aster_runtime::{Host, Profile, ToolContext, catalogue, mcp_server};
@@ -296,5 +297,358 @@ async fn a_form_is_answered_declined_or_closed() {
             assert_eq!(text(&client.message().await), told);
             assert_eq!(client.end().await.only()["outcome"], "ok");
         }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_never_reaches_the_tool() {
+    let call = json!({"name": "who", "arguments": {}});
+    let wrong =
+        [json!(12345), accept(json!({"name": "Ann", "age": -1})), accept(json!({"name": 7, "age": 7}))];
+
+    let mut client = Client::start(false, everything()).await;
+    let (questions, state) = client.begin(&call, 1).await;
+    client.answer(&call, &state, &[(questions[0].0.clone(), wrong[1].clone())]).await;
+    let answer = client.message().await;
+    assert_eq!(answer["result"]["isError"], true);
+    assert!(text(&answer).contains("/age: -1 is less than the minimum of 0"), "{answer}");
+    assert_eq!(client.end().await.only()["outcome"], "tool_error");
+
+    // The modern era asks again, and the call is still the same.
+    let mut client = Client::start(true, everything()).await;
+    let (mut questions, mut state) = client.begin(&call, 1).await;
+    for wrong in wrong {
+        client.answer(&call, &state, &[(questions[0].0.clone(), wrong)]).await;
+        let (again, next) = client.questions(1).await;
+        assert_eq!(again, questions);
+        assert_ne!(next, state);
+        (questions, state) = (again, next);
+    }
+    let unknown = (json!("unknown"), accept(json!({})));
+    client.answer(&call, &state, std::slice::from_ref(&unknown)).await;
+    let (questions, state) = client.questions(1).await;
+    assert_eq!(client.audit.outcomes().len(), 0);
+    let right = (questions[0].0.clone(), accept(json!({"name": "Ann", "age": 7})));
+    client.answer(&call, &state, &[unknown, right]).await;
+    assert_eq!(text(&client.message().await), "Ann is 7");
+    assert_eq!(client.end().await.only()["outcome"], "ok");
+}
+
+#[tokio::test]
+async fn a_call_may_take_several_rounds() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "twice", "arguments": {"first": "one"}});
+        let (first, state) = client.begin(&call, 1).await;
+        assert_eq!(first[0].1["params"]["message"], "one");
+        client.answer(&call, &state, &[(first[0].0.clone(), accept(json!({"word": "two"})))]).await;
+        let (second, next) = client.questions(1).await;
+        assert_eq!(second[0].1["params"]["message"], "two");
+        if modern {
+            assert_eq!((&first[0].0, &second[0].0), (&json!("word"), &json!("word")));
+            assert_ne!(state, next);
+        }
+        client.answer(&call, &next, &[(second[0].0.clone(), accept(json!({"word": "three"})))]).await;
+        assert_eq!(text(&client.message().await), "three");
+        assert_eq!(client.end().await.only()["outcome"], "ok");
+    }
+}
+
+#[tokio::test]
+async fn several_questions_are_one_round() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "everything", "arguments": {}});
+        let (questions, state) = client.begin(&call, 3).await;
+        let answers: Vec<_> = questions
+            .into_iter()
+            .map(|(key, request)| {
+                let answer = match request["method"].as_str().unwrap() {
+                    "elicitation/create" => accept(json!({"ok": true})),
+                    "sampling/createMessage" => {
+                        assert_eq!(request["params"]["maxTokens"], 50);
+                        assert_eq!(request["params"]["messages"][0]["content"]["text"], "Greet them.");
+                        json!({"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"})
+                    }
+                    "roots/list" => json!({"roots": [{"uri": "file:///a", "name": "A"}]}),
+                    other => panic!("{other}"),
+                };
+                (key, answer)
+            })
+            .collect();
+        let (state, answers) = if modern {
+            // What was answered is not asked again.
+            client.answer(&call, &state, &answers[1..]).await;
+            let (questions, state) = client.questions(1).await;
+            assert_eq!(questions[0].0, answers[0].0);
+            (state, answers[..1].to_vec())
+        } else {
+            (state, answers)
+        };
+        client.answer(&call, &state, &answers).await;
+        assert_eq!(text(&client.message().await), "Some(Bool(true)), Hello, file:///a");
+        assert_eq!(client.end().await.only()["outcome"], "ok");
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_asked_only_what_it_declared() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, json!({"elicitation": {"url": {}}})).await;
+        let perhaps = client.ask("tools/call", json!({"name": "perhaps", "arguments": {}})).await;
+        assert_eq!(text(&perhaps), "no model");
+        let who = client.ask("tools/call", json!({"name": "who", "arguments": {}})).await;
+        if modern {
+            assert_eq!(who["error"]["code"], -32021);
+            assert_eq!(who["error"]["data"], json!({"requiredCapabilities": {"elicitation": {}}}));
+        } else {
+            assert_eq!(text(&who), "the client cannot be asked to fill in a form (`elicitation`)");
+        }
+        let outcomes = client.end().await.outcomes();
+        assert_eq!(outcomes.len(), 2);
+        assert_eq!(outcomes[1]["outcome"], "tool_error");
+    }
+}
+
+#[tokio::test]
+async fn answers_without_a_state_count_for_the_first_questions() {
+    let mut client = Client::start(true, everything()).await;
+    let call = json!({"name": "twice", "arguments": {"first": "one"}});
+    client.answer(&call, &Value::Null, &[(json!("word"), accept(json!({"word": "two"})))]).await;
+    let (questions, state) = client.questions(1).await;
+    assert_eq!(questions[0].1["params"]["message"], "two");
+    client.answer(&call, &state, &[(json!("word"), accept(json!({"word": "three"})))]).await;
+    assert_eq!(text(&client.message().await), "three");
+    client.end().await.only();
+}
+
+#[tokio::test]
+async fn a_state_is_good_once_and_for_its_own_request() {
+    let mut client = Client::start(true, everything()).await;
+    let call = json!({"name": "twice", "arguments": {"first": "one"}});
+    let (questions, state) = client.begin(&call, 1).await;
+    let answers = [(questions[0].0.clone(), accept(json!({"word": "two"})))];
+    let other_tool = json!({"name": "who", "arguments": {"first": "one"}});
+    let other_arguments = json!({"name": "twice", "arguments": {"first": "two"}});
+    let tampered = json!(format!("{}-TAMPERED", state.as_str().unwrap()));
+    for (call, state) in
+        [(&call, &tampered), (&call, &json!("")), (&other_tool, &state), (&other_arguments, &state)]
+    {
+        client.answer(call, state, &answers).await;
+        let refused = client.message().await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+    // None of that has cost the call anything, or has begun another.
+    assert_eq!(client.audit.outcomes().len(), 0);
+    client.answer(&call, &state, &answers).await;
+    let (_, next) = client.questions(1).await;
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(client.message().await["error"]["code"], -32602);
+    client.answer(&call, &next, &answers).await;
+    assert_eq!(text(&client.message().await), "two");
+    client.end().await.only();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_answer_is_waited_for_five_minutes() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "who", "arguments": {}});
+        let (questions, state) = client.begin(&call, 1).await;
+        let began = tokio::time::Instant::now();
+        if modern {
+            while client.audit.outcomes().is_empty() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            // The call is over, and its client may still learn what came of it.
+            client.answer(&call, &state, &[]).await;
+        } else {
+            let cancelled = client.receive().await;
+            assert_eq!(cancelled["method"], "notifications/cancelled");
+            assert_eq!(cancelled["params"]["requestId"], questions[0].0);
+        }
+        assert!((299..=301).contains(&began.elapsed().as_secs()));
+        assert_eq!(text(&client.message().await), AskError::TimedOut.to_string());
+        assert_eq!(client.end().await.only()["outcome"], "tool_error");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_parked_does_not_stay_for_ever() {
+    let mut client = Client::start(true, everything()).await;
+    let call = json!({"name": "who", "arguments": {}});
+    let (_, state) = client.begin(&call, 1).await;
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    client.answer(&call, &state, &[]).await;
+    assert_eq!(client.message().await["error"]["code"], -32602);
+    client.end().await.only();
+}
+
+#[tokio::test]
+async fn the_oldest_parked_call_makes_room() {
+    let mut client = Client::start(true, everything()).await;
+    let call = json!({"name": "who", "arguments": {}});
+    let (questions, first) = client.begin(&call, 1).await;
+    let answers = [(questions[0].0.clone(), accept(json!({"name": "Ann", "age": 7})))];
+    let mut states = Vec::new();
+    for _ in 0..32 {
+        states.push(client.begin(&call, 1).await.1);
+    }
+    client.answer(&call, &first, &answers).await;
+    assert_eq!(client.message().await["error"]["code"], -32602);
+    client.answer(&call, &states[0], &answers).await;
+    assert_eq!(text(&client.message().await), "Ann is 7");
+    let outcomes = client.end().await.outcomes();
+    assert_eq!(outcomes.len(), 33);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome["outcome"] == "cancelled").count(), 32);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_limit_stands_still_while_the_client_is_asked() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "hurry", "arguments": {}});
+        let (questions, state) = client.begin(&call, 1).await;
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let answered = tokio::time::Instant::now();
+        let answer = accept(json!({"name": "Ann", "age": 7}));
+        client.answer(&call, &state, &[(questions[0].0.clone(), answer)]).await;
+        assert!(text(&client.message().await).contains("took longer than its limit of 10s"));
+        assert!((9..=10).contains(&answered.elapsed().as_secs()));
+        assert_eq!(client.end().await.only()["outcome"], "timed_out");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_takes_its_question_back() {
+    let mut client = Client::start(false, everything()).await;
+    let call = json!({"name": "who", "arguments": {}});
+    let (questions, _) = client.begin(&call, 1).await;
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": client.next}});
+    client.send(&cancel).await;
+    let cancelled = client.receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], questions[0].0);
+    assert_eq!(client.end().await.only()["outcome"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_end_ends_what_waits_for_the_client() {
+    for modern in [false, true] {
+        for by_signal in [false, true] {
+            let mut client = Client::start(modern, everything()).await;
+            client.begin(&json!({"name": "who", "arguments": {}}), 1).await;
+            if by_signal {
+                client.stop.cancel();
+            }
+            let outcome = client.end().await.only()["outcome"].clone();
+            assert!(outcome == "cancelled" || outcome == "tool_error" && !modern, "{outcome}");
+        }
+    }
+}
+
+fn trusting(clients: &[&str]) -> aster_runtime::HostBuilder {
+    Host::builder().approver(Arc::new(ClientApprover::new(clients.iter().copied())))
+}
+
+#[tokio::test]
+async fn a_trusted_client_is_asked_for_approval() {
+    for modern in [false, true] {
+        for (answer, outcome) in [
+            (accept(json!({"approve": true})), "ok"),
+            (accept(json!({"approve": false})), "denied"),
+            (json!({"action": "decline"}), "denied"),
+            (json!({"action": "cancel"}), "denied"),
+        ] {
+            let mut client = Client::of(trusting(&["tester"]), modern, everything()).await;
+            let call = json!({"name": "delete", "arguments": {"what": "it\u{202e}all"}});
+            // What was said before anybody was asked is no approval.
+            let early = [(json!("approval"), accept(json!({"approve": true})))];
+            let (questions, state) = if modern {
+                client.answer(&call, &Value::Null, &early).await;
+                client.questions(1).await
+            } else {
+                client.begin(&call, 1).await
+            };
+            let message = questions[0].1["params"]["message"].as_str().unwrap();
+            assert!(message.contains("wants to call asks/delete (restricted)"), "{message}");
+            assert!(message.contains(r#""what": "it\u{202e}all""#), "{message}");
+            client.answer(&call, &state, &[(questions[0].0.clone(), answer)]).await;
+            let told = client.message().await;
+            let record = client.end().await.only();
+            assert_eq!(record["outcome"], outcome, "{told}");
+            if outcome == "ok" {
+                assert_eq!(text(&told), "it\u{202e}all is deleted");
+                assert_eq!(record["decision"], json!({"admitted": "the user of the client tester"}));
+            } else {
+                assert!(text(&told).ends_with("; nothing was called"), "{told}");
+                assert_eq!(record["decision"], json!({"denied": "approval"}));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_other_client_is_asked_for_approval() {
+    for modern in [false, true] {
+        for (trusted, capabilities, why) in [
+            (&["another", "Tester", "tester "][..], everything(), "`mcp.approval.clients: [tester]`"),
+            (&["tester"], json!({"sampling": {}}), "a client that can show forms"),
+            (&["tester"], json!({"elicitation": {"url": {}}}), "a client that can show forms"),
+        ] {
+            let mut client = Client::of(trusting(trusted), modern, capabilities).await;
+            let call = json!({"name": "delete", "arguments": {"what": "it"}});
+            let told = client.ask("tools/call", call).await;
+            assert!(text(&told).contains("nobody can be asked here") && text(&told).contains(why), "{told}");
+            assert_eq!(client.end().await.only()["decision"], json!({"denied": "approval"}));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_hears_that_its_user_is_being_asked() {
+    let mut client = Client::of(trusting(&["tester"]), false, everything()).await;
+    let call = json!({"name": "delete", "arguments": {"what": "it"}, "_meta": {"progressToken": "t"}});
+    let id = client.request("tools/call", call).await;
+    let (mut question, mut progress) = (Value::Null, Vec::new());
+    while question.is_null() || progress.len() < 5 {
+        let message = client.receive().await;
+        match message["method"].as_str() {
+            Some("elicitation/create") => question = message["id"].clone(),
+            _ => progress.push(message["params"]["progress"].as_f64().unwrap()),
+        }
+    }
+    client.answer(&Value::Null, &Value::Null, &[(question, accept(json!({"approve": true})))]).await;
+    loop {
+        let message = client.receive().await;
+        if message["id"] == id {
+            break assert_eq!(text(&message), "it is deleted");
+        }
+        progress.push(message["params"]["progress"].as_f64().unwrap());
+    }
+    assert!(progress.is_sorted_by(|left, right| left < right), "{progress:?}");
+    assert_eq!(progress.last(), Some(&1.0));
+    client.end().await.only();
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_no_approval() {
+    for modern in [false, true] {
+        let builder = trusting(&["tester"]).approval_timeout(Duration::from_secs(30));
+        let mut client = Client::of(builder, modern, everything()).await;
+        let call = json!({"name": "delete", "arguments": {"what": "it"}});
+        let (questions, state) = client.begin(&call, 1).await;
+        if modern {
+            tokio::time::sleep(Duration::from_secs(31)).await;
+            let late = accept(json!({"approve": true}));
+            client.answer(&call, &state, &[(questions[0].0.clone(), late)]).await;
+        } else {
+            assert_eq!(client.receive().await["method"], "notifications/cancelled");
+        }
+        assert!(
+            text(&client.message().await).contains("nobody approved the call of `asks/delete` within 30s")
+        );
+        assert_eq!(client.end().await.only()["decision"], json!({"denied": "approval"}));
     }
 }

@@ -66,6 +66,18 @@ fn upstream_goes_on_without_the_broken_server() {
 }
 
 #[test]
+fn mount_http_serves_beside_the_applications_own_routes() {
+    let (output, text) = run(&mut example("mount_http"));
+    assert!(output.status.success(), "{output:?}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "the application's own page");
+    assert_eq!(lines[1], "without a key: 401 Unauthorized");
+    assert!(lines[2].contains("describe"), "{text}");
+    assert!(lines[3].contains("input_schema"), "{text}");
+    assert_eq!(lines[4], "\"execute\" → 5");
+}
+
+#[test]
 fn own_binary_is_a_whole_binary() {
     let call = |arguments: &[&str]| run(example("own_binary").args(arguments));
     assert!(call(&["list"]).1.contains("text/reverse  [standard]"));

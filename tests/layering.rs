@@ -67,6 +67,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "schema::output",
         "a result's type brings its output schema, and the pass over it is that of inputs",
     ),
+    ("tool", "schema::form", "a form's type brings its schema, and the pass over it is that of inputs"),
     ("tool", "schema::is_wrapped", "a result is wrapped where its output schema says so"),
     (
         "serve",

@@ -285,8 +285,9 @@ fn capabilities_are_what_there_is() {
         client.modern = false;
         let capabilities = client.ask("initialize", hello.clone())["result"]["capabilities"].clone();
         if has {
-            assert_eq!(capabilities["resources"], json!({"subscribe": true}));
-            assert_eq!((&capabilities["prompts"], &capabilities["completions"]), (&json!({}), &json!({})));
+            assert_eq!(capabilities["resources"], json!({"subscribe": true, "listChanged": true}));
+            assert_eq!(capabilities["prompts"], json!({"listChanged": true}));
+            assert_eq!(capabilities["completions"], json!({}));
         } else {
             for absent in ["resources", "prompts", "completions"] {
                 assert_eq!(capabilities.get(absent), None, "{absent}");

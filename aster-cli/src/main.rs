@@ -69,9 +69,10 @@ fn misuse(error: &clap::Error) -> ExitCode {
 }
 
 /// What is logged: errors unless the variable says otherwise. The SDK logs what servers say of themselves before
-/// anything here could redact it, so that below a warning it is heard only where it is named.
+/// anything here could redact it, so that below a warning it is heard only where it is named. An answer to a client that
+/// is gone is an error to it, and to nobody else.
 fn log_filter(said: Option<&str>) -> EnvFilter {
-    let said = said.unwrap_or("error");
+    let said = said.unwrap_or("error,rmcp::service=off");
     let filter = EnvFilter::try_new(said).unwrap_or_else(|_| EnvFilter::new("error"));
     let louder = filter.max_level_hint().is_none_or(|level| level > LevelFilter::WARN);
     match louder && !said.contains("rmcp") {
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn the_sdk_is_heard_where_it_is_named() {
         for (said, filter) in [
-            (None, "error"),
+            (None, "rmcp::service=off,error"),
             (Some("info"), "rmcp=warn,info"),
             (Some("aster_runtime=debug"), "aster_runtime=debug,rmcp=warn"),
             (Some("warn"), "warn"),

@@ -5,7 +5,8 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -474,4 +475,53 @@ fn serve_offers_the_bridge_and_one_native_server_alone() {
     }
     sandbox.run(&["mcp", "serve", "web", "--mode", "direct"]).expect(2);
     assert!(!exists(&log));
+}
+
+/// The head of the answer to a request over HTTP.
+fn status(address: &str, path: &str, header: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}Connection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn serve_over_http_says_where_and_ends_on_a_signal() {
+    let sandbox = Sandbox::new();
+    let mut server = sandbox
+        .command()
+        .args(["mcp", "serve", "--json", "--http", "127.0.0.1:0", "--token-env", "ASTER_TEST_TOKEN"])
+        .env("ASTER_TEST_TOKEN", "the-token-of-a-test")
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut told = BufReader::new(server.stderr.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    let url = serde_json::from_str::<Value>(&line).unwrap()["listening"].as_str().unwrap().to_owned();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    assert!(status(address, "/health", "").contains(" 200 "));
+    assert!(status(address, "/mcp", "").contains(" 401 "));
+    assert!(status(address, "/mcp", "Authorization: Bearer the-token-of-a-test\r\n").contains(" 406 "));
+    let ended = Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(ended.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    told.read_line(&mut line).unwrap();
+    assert!(!line.contains("the-token"), "{line}");
+}
+
+#[test]
+fn serve_over_http_refuses_what_is_not_safe() {
+    let sandbox = Sandbox::new();
+    let serve = |more: &[&str]| sandbox.run(&[&["mcp", "serve", "--http"], more].concat());
+    let outcome = serve(&["0.0.0.0:0"]).expect(2);
+    assert!(outcome.stderr.contains("can be reached from other machines"), "{outcome}");
+    let outcome = serve(&["127.0.0.1:0", "--token-env", "ASTER_TEST_NOT_SET"]).expect(2);
+    assert!(outcome.stderr.contains("there is no token"), "{outcome}");
+    let outcome = serve(&["127.0.0.1:0", "--allow-origin", "app.example"]).expect(2);
+    assert!(outcome.stderr.contains("cannot be an allowed origin"), "{outcome}");
+    serve(&["nowhere"]).expect(2);
+    sandbox.run(&["mcp", "serve", "--token-env", "PATH"]).expect(2);
 }

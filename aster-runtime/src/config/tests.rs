@@ -85,6 +85,7 @@ mcp:
   tools:
     allow: ["time/*", "web/*"]
     deny: ["*/delete_*"]
+  approval: {clients: [claude-code, "Some Editor"]}
   context_tokens: 200000
   inventory_percent: 2
   search_limit: 7
@@ -120,6 +121,7 @@ audit:
     assert_eq!(config.filters, [filter]);
     assert_eq!((config.context_tokens, config.search_limit), (200_000, 7));
     assert!((config.inventory_percent - 2.0).abs() < f64::EPSILON);
+    assert_eq!(config.approval_clients, ["claude-code", "Some Editor"]);
     assert_eq!(config.allow_private, ["127.0.0.1:3000"]);
     assert_eq!(config.audit_path, Some(files.directory("user").join("log/audit.jsonl")));
     assert_eq!(config.secret_values(), ["/home/someone/x", "correct-horse-battery", "pa$word-and-more"]);
@@ -342,6 +344,15 @@ audit: {path: /dev/null}
     /project/aster.yaml:10:20: `annotations: trust` of server `theirs` is read as `tighten`; only the user's own file can loosen it
     /project/aster.yaml:11:50: `annotations: ignore` of server `plain` is read as `tighten`; only the user's own file can loosen it
     ");
+}
+
+#[test]
+fn a_project_trusts_no_client() {
+    let files = Files::new("", "mcp: {approval: {clients: [evil]}}");
+    let config = files.load().unwrap();
+    assert_eq!(config.approval_clients, [""; 0]);
+    assert_snapshot!(files.redact(&config.warnings[0]), @"/project/aster.yaml:1:27: `mcp.approval.clients` is left out: it counts in the user's own file only; set it there");
+    assert_snapshot!(errors("mcp: {approval: {clients: [a, \"\"]}}"), @"/user/aster.yaml:1:31: an entry of `mcp.approval.clients` is no name of a client; write the name that the client gives itself; the audit has it");
 }
 
 #[test]

@@ -28,11 +28,12 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams,
-    ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -43,7 +44,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::link::Front;
-use self::offer::{Offer, Offered, Target};
+use self::offer::{Changes, Offer, Offered, Target};
 pub use self::parent::Parent;
 use self::resources::Followed;
 use self::rounds::{Asking, Rounds, Turn};
@@ -122,7 +123,7 @@ struct Service {
     offer: watch::Sender<Arc<Offer>>,
     listeners: Mutex<Listeners>,
     next_listener: AtomicU64,
-    /// Whether there is a resource; native servers are there from the start or never.
+    /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
     has_resources: bool,
     /// Whether there is a prompt.
     has_prompts: bool,
@@ -158,10 +159,9 @@ impl Service {
         {
             return Err(ServeError::UnknownServer(name.clone()));
         }
-        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
-        let view = viewer.view();
-        let has_resources = view.resources().iter().any(|resource| shape.offers(resource.id()));
-        let has_prompts = view.prompts().iter().any(|prompt| shape.offers(prompt.id()));
+        let offer = Offer::new(&host, &viewer, &shape);
+        let (has_resources, has_prompts) = (offer.has_resources(), offer.has_prompts());
+        let offer = watch::Sender::new(Arc::new(offer));
         let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
@@ -205,29 +205,47 @@ impl Service {
 
     /// Offers what there is now, and tells the listeners where that is something else.
     async fn renew(&self) {
-        let changed = {
-            let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
-            let known = self.offer.send_replace(Arc::clone(&fresh));
-            !known.has_same_tools(&fresh)
-        };
-        if changed {
-            self.tell().await;
-        }
-    }
-
-    async fn tell(&self) {
+        let fresh = Arc::new(Offer::new(&self.host, &self.viewer, &self.shape));
+        let known = self.offer.send_replace(Arc::clone(&fresh));
+        let changes = fresh.changes_since(&known);
         let (peers, sinks) = {
             let listeners = self.listeners();
             (listeners.peers.clone(), listeners.sinks.values().cloned().collect::<Vec<_>>())
         };
         // One that has gone is no reason not to tell the others, and one that does not read holds up nobody for long.
-        let peers = peers.iter().map(|peer| timeout(TELLING, peer.notify_tool_list_changed()));
-        let sinks = sinks.iter().map(|sink| timeout(TELLING, sink.notify_tool_list_changed()));
+        let peers = peers.iter().map(|peer| timeout(TELLING, tell(peer, changes)));
+        let sinks = sinks.iter().map(|sink| timeout(TELLING, tell_subscriber(sink, changes)));
         join(join_all(peers), join_all(sinks)).await;
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells a client of the legacy era. Whether it still listens is its own affair.
+async fn tell(peer: &Peer<RoleServer>, changes: Changes) {
+    if changes.tools {
+        let _ = peer.notify_tool_list_changed().await;
+    }
+    if changes.resources {
+        let _ = peer.notify_resource_list_changed().await;
+    }
+    if changes.prompts {
+        let _ = peer.notify_prompt_list_changed().await;
+    }
+}
+
+/// Tells a subscriber of the modern era what it subscribed to: the sink holds the rest back.
+async fn tell_subscriber(sink: &SubscriptionSink, changes: Changes) {
+    if changes.tools {
+        let _ = sink.notify_tool_list_changed().await;
+    }
+    if changes.resources {
+        let _ = sink.notify_resource_list_changed().await;
+    }
+    if changes.prompts {
+        let _ = sink.notify_prompt_list_changed().await;
     }
 }
 
@@ -245,6 +263,8 @@ struct Connection {
     log_level: AtomicU8,
     /// The resources that a client of the legacy era subscribed to.
     followed: Mutex<Option<Followed>>,
+    /// What was offered when it began: a change that comes before it is among the listeners is told then.
+    offer: Arc<Offer>,
     /// Whether the user started the client, which started this process.
     local: bool,
 }
@@ -255,6 +275,7 @@ impl Server {
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
             followed: Mutex::default(),
+            offer: service.offer(),
             local,
         };
         Self { service, connection: Arc::new(connection) }
@@ -281,14 +302,16 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
-        // Neither list can change.
         if self.service.has_resources {
             let mut resources = ResourcesCapability::default();
             resources.subscribe = Some(true);
+            resources.list_changed = Some(true);
             capabilities.resources = Some(resources);
         }
         if self.service.has_prompts {
-            capabilities.prompts = Some(PromptsCapability::default());
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            capabilities.prompts = Some(prompts);
         }
         if self.service.has_resources || self.service.has_prompts {
             capabilities.completions = Some(JsonObject::new());
@@ -358,6 +381,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        declared::<ListResourcesRequestMethod>(self.service.has_resources)?;
         let resources = self.service.resources(|resource| resource.template().is_plain());
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -367,6 +391,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        declared::<ListResourceTemplatesRequestMethod>(self.service.has_resources)?;
         let templates = self.service.resources(|resource| !resource.template().is_plain());
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -401,6 +426,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        declared::<ListPromptsRequestMethod>(self.service.has_prompts)?;
         Ok(ListPromptsResult::with_all_items(self.service.prompts()))
     }
 
@@ -430,9 +456,12 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut listeners = self.service.listeners();
-        listeners.peers.retain(|peer| !peer.is_transport_closed());
-        listeners.peers.push(context.peer);
+        {
+            let mut listeners = self.service.listeners();
+            listeners.peers.retain(|peer| !peer.is_transport_closed());
+            listeners.peers.push(context.peer.clone());
+        }
+        tell(&context.peer, self.missed_changes()).await;
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -447,10 +476,15 @@ impl ServerHandler for Server {
         let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
+        let tell = async {
+            tell_subscriber(context.sink(), self.missed_changes()).await;
+            std::future::pending().await
+        };
         tokio::select! {
             () = context.cancelled() => {}
             () = self.service.follow_resources(context.sink()) => {}
             () = self.service.ended.cancelled() => {}
+            () = tell => {}
         }
         Ok(())
     }
@@ -466,6 +500,11 @@ impl Drop for Gone<'_> {
     fn drop(&mut self) {
         self.service.listeners().sinks.remove(&self.key);
     }
+}
+
+/// A method of a capability that was not declared is none.
+fn declared<M: ConstString>(has: bool) -> Result<(), ErrorData> {
+    if has { Ok(()) } else { Err(ErrorData::method_not_found::<M>()) }
 }
 
 async fn call(
@@ -530,6 +569,10 @@ impl Server {
         client.sampling_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
         client.roots = capabilities.roots.is_some();
         client
+    }
+
+    fn missed_changes(&self) -> Changes {
+        self.service.offer().changes_since(&self.connection.offer)
     }
 
     /// The least grave message that the client wants to hear of, if any: in the modern era only one that asks, per

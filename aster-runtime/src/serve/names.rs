@@ -5,10 +5,10 @@
 //! in `_` and six hexadecimal digits of the id's digest:
 //!
 //! * a name of more than 64 characters;
-//! * every one of several tools whose plain names are the same. None of them keeps it: a name that a client has stored,
-//!   perhaps as always allowed, must not come to mean another tool because one has been added or has gone;
-//! * a name that reads as if it began with another server's, because the server's has `__` in it or ends in `_`. For the
-//!   same reason it does not matter whether that server is there;
+//! * every one of several tools whose plain names are the same. None of them keeps it: of a name that a client has stored,
+//!   perhaps as always allowed, it must not depend on the order of a list which of two tools it means;
+//! * a name that reads as if it began with another server's, because the server's has `__` in it or ends in `_`. It
+//!   does not matter whether that server is there;
 //! * a plain name that itself ends like one that was cut, so that the two kinds can never meet.
 //!
 //! Where six digits of two ids agree, both have twelve, and so on. Names depend on the set of ids and on nothing else: a

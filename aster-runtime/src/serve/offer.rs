@@ -29,6 +29,8 @@ Servers: ";
 pub(super) struct Offer {
     /// By name.
     tools: Vec<Offered>,
+    resources: Vec<ToolId>,
+    prompts: Vec<ToolId>,
     pub(super) instructions: String,
     /// What the names will begin with that are not known yet, since their server is starting.
     coming: Vec<String>,
@@ -54,6 +56,14 @@ pub(super) enum Target {
     Tool(ToolId),
 }
 
+/// Which lists a client would read otherwise than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub(super) tools: bool,
+    pub(super) resources: bool,
+    pub(super) prompts: bool,
+}
+
 /// A cursor that was never given out.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor is not one of this server's; read the list again from its beginning, without a cursor")]
@@ -67,6 +77,11 @@ impl Offer {
             Shape::Server(name) => server(session, name),
         };
         offer.tools.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let view = session.view();
+        let here = |id: &&ToolId| shape.offers(id);
+        offer.resources =
+            view.resources().iter().map(|resource| resource.id()).filter(here).cloned().collect();
+        offer.prompts = view.prompts().iter().map(|prompt| prompt.id()).filter(here).cloned().collect();
         offer
     }
 
@@ -123,9 +138,21 @@ impl Offer {
         Ok((page, next.map(|last| URL_SAFE_NO_PAD.encode(&last.name))))
     }
 
-    /// Whether both offer the very same tools.
-    pub(super) fn has_same_tools(&self, other: &Self) -> bool {
-        self.tools == other.tools
+    pub(super) fn has_resources(&self) -> bool {
+        !self.resources.is_empty()
+    }
+
+    pub(super) fn has_prompts(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
+    /// Which lists are others than in `before`. The definitions of tools may change, those of resources and prompts cannot.
+    pub(super) fn changes_since(&self, before: &Self) -> Changes {
+        Changes {
+            tools: self.tools != before.tools,
+            resources: self.resources != before.resources,
+            prompts: self.prompts != before.prompts,
+        }
     }
 
     fn find(&self, name: &str) -> Option<&Offered> {
@@ -188,7 +215,7 @@ fn bridge(host: &Host, session: &HostSession) -> Offer {
         "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true},
     });
     let tools = vec![Offered { name: BRIDGE_NAME.to_owned(), what: What::Bridge(tool) }];
-    Offer { tools, instructions, coming: Vec::new() }
+    Offer { tools, instructions, ..Offer::default() }
 }
 
 fn direct(session: &HostSession) -> Offer {
@@ -202,7 +229,7 @@ fn direct(session: &HostSession) -> Offer {
         [] => String::new(),
         _ => format!("{DIRECT_USAGE}{}", inject::server_inventory(&view)),
     };
-    Offer { tools, instructions, coming }
+    Offer { tools, instructions, coming, ..Offer::default() }
 }
 
 fn server(session: &HostSession, name: &str) -> Offer {
@@ -212,7 +239,7 @@ fn server(session: &HostSession, name: &str) -> Offer {
         tools.map(|tool| Offered { name: tool.id().tool().to_owned(), what: What::Tool(Arc::clone(tool)) });
     let server = view.servers().iter().find(|server| server.name == name);
     let instructions = server.and_then(|server| server.description.clone()).unwrap_or_default();
-    Offer { tools: tools.collect(), instructions, coming: Vec::new() }
+    Offer { tools: tools.collect(), instructions, ..Offer::default() }
 }
 
 fn has_headers(schema: &Value) -> bool {
@@ -287,8 +314,8 @@ mod tests {
             ..Offer::default()
         };
         let known = offer(json!({"name": "a", "vendor": 1}));
-        assert!(known.has_same_tools(&offer(json!({"name": "a", "vendor": 1}))));
-        assert!(!known.has_same_tools(&offer(json!({"name": "a", "vendor": 2}))));
+        assert!(!known.changes_since(&offer(json!({"name": "a", "vendor": 1}))).tools);
+        assert!(known.changes_since(&offer(json!({"name": "a", "vendor": 2}))).tools);
     }
 
     #[test]

@@ -11,7 +11,10 @@
 #[cfg(feature = "serve-http")]
 pub(super) mod body;
 
-use rmcp::model::{CallToolResult, JsonRpcMessage, ListToolsResult, MetaObject, ServerResult};
+use rmcp::model::{
+    CallToolResult, ClientRequest, GetMeta as _, JsonRpcMessage, ListToolsResult, MetaObject,
+    ProtocolVersion, ServerResult,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
@@ -41,7 +44,35 @@ fn meta(raw: Value) -> MetaObject {
 }
 
 /// A transport that puts what carriers carry in their place.
-pub(super) struct Restoring<T>(pub(super) T);
+///
+/// It also keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
+/// as the one that cancels a probe which took too long, for the end of the connection.
+pub(super) struct Restoring<T> {
+    transport: T,
+    begun: bool,
+}
+
+impl<T> Restoring<T> {
+    pub(super) fn new(transport: T) -> Self {
+        Self { transport, begun: false }
+    }
+}
+
+/// Whether a session begins with this message: with `initialize`, or with the first request of the modern era that is more
+/// than a probe.
+fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            meta.protocol_version().is_some_and(known)
+                && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+        }
+    }
+}
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
     type Error = T::Error;
@@ -53,15 +84,22 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
         if let JsonRpcMessage::Response(response) = &mut message {
             restore_typed(&mut response.result);
         }
-        self.0.send(message)
+        self.transport.send(message)
     }
 
-    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleServer>>> + Send {
-        self.0.receive()
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.transport.receive().await?;
+            self.begun = self.begun || begins(&message);
+            if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
+                return Some(message);
+            }
+            tracing::debug!("a message before the session's beginning is left out");
+        }
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
-        self.0.close()
+        self.transport.close()
     }
 }
 

@@ -53,7 +53,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let ended = CancellationToken::new();
+    let ended = stop.child_token();
     let service = Service::new(host.clone(), profile, shape, ended.clone())?;
     tokio::select! {
         _ = host.settle(FIRST_ANSWER) => {}
@@ -62,7 +62,7 @@ where
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
     // The user started the client, which started this; and there is only this one.
     let server = Server::new(Arc::clone(&service), true);
-    let transport = Restoring(AsyncRwTransport::new(Input { input, ended }, output));
+    let transport = Restoring::new(AsyncRwTransport::new(Input { input, ended }, output));
     let served = match server.serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),

@@ -175,6 +175,7 @@ async fn connection(stream: TcpStream, service: HttpService, header_timeout: Dur
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_headers(MAX_HEADERS)
+        .max_header_size(MAX_HEAD)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
@@ -218,9 +219,13 @@ async fn turn_away(mut stream: TcpStream) {
         retry-after: 1\r\nconnection: close\r\n\r\n\
         {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"there are too many connections; try later\"}}";
     let farewell = async {
+        let mut rest = [0; 1024];
+        // An answer that comes before the question is none to some clients.
+        if stream.read(&mut rest).await? == 0 {
+            return Ok(());
+        }
         stream.write_all(FULL).await?;
         stream.shutdown().await?;
-        let mut rest = [0; 1024];
         while stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };

@@ -401,6 +401,12 @@ impl Inner {
             StatusCode::INTERNAL_SERVER_ERROR if session.is_some() => {
                 return Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_SESSION));
             }
+            // Clients take a session for ended at 200 or 204 only, and the Python SDK warns of anything else.
+            StatusCode::ACCEPTED if method == Method::DELETE => {
+                let mut response = response;
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                response
+            }
             _ if method == Method::GET => response.map(|body| self.until_stopping(body)),
             _ => response,
         };

@@ -17,6 +17,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Principal;
 use crate::host::HostSession;
 
+/// How long an answer is kept for a client whose connection broke. Long enough to come back, since one is told to within
+/// 3 s; each second more is memory for all that was answered in it.
+const KEPT_ANSWERS: Duration = Duration::from_secs(15);
+
 tokio::task_local! {
     /// The request that is being answered: rmcp asks for sessions without saying for whom.
     pub(super) static ASKING: Asking;
@@ -44,6 +48,7 @@ impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle);
+        local.session_config.completed_cache_ttl = KEPT_ANSWERS;
         Self { local, bound: Mutex::default() }
     }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::JsonObject;
+use super::{JsonObject, ToolError};
 
 /// What can be asked of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,6 +113,12 @@ pub enum AskError {
         /// The client's message.
         message: String,
     },
+}
+
+impl From<AskError> for ToolError {
+    fn from(error: AskError) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 /// One question to the client, in the protocol's words.
