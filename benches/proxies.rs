@@ -105,8 +105,7 @@ fn main() {
         }
     }
     for subject in &subjects {
-        let (peak, now) = common::memory(subject.client.id());
-        figures.line(format!("{}: {now:.1} MB resident after all calls, {peak:.1} MB at most", subject.name));
+        figures.line(format!("{}, after all calls: {}", subject.name, common::memory(subject.client.id())));
     }
     for subject in subjects {
         runtime.block_on(subject.client.close());

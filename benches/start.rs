@@ -73,8 +73,7 @@ fn main() {
     }
 
     let (_, child) = start(&program, scratch.path());
-    let (peak, now) = common::memory(child.id());
+    figures.line(format!("after the first list: {}", common::memory(child.id())));
     end(child);
-    figures.line(format!("resident after the first list: {now:.1} MB, at most {peak:.1} MB"));
     figures.print(&mut criterion);
 }

@@ -172,15 +172,17 @@ pub(crate) fn python() -> Option<PathBuf> {
     fastmcp.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
-/// The most memory that a process has had resident, and what it has now, in MB; 0 where the system does not tell.
-pub(crate) fn memory(process: u32) -> (f64, f64) {
+/// What a process has resident, in MB, for the figures: what it has had at most, what it has now, and how much of that is
+/// no file's, such as its own code's. Only Linux tells.
+pub(crate) fn memory(process: u32) -> String {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let field = |name| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         kibibytes.unwrap_or_default() * 1024.0 / 1e6
     };
-    (field("VmHWM:"), field("VmRSS:"))
+    let (peak, now, own) = (field("VmHWM:"), field("VmRSS:"), field("RssAnon:"));
+    format!("{now:.1} MB resident, {peak:.1} MB at most; {own:.1} MB without files such as its code")
 }
 
 /// What criterion measured in this run.
