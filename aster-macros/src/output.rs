@@ -23,10 +23,11 @@ pub(crate) fn callable(kind: Kind, attribute: TokenStream, tokens: TokenStream) 
         Ok(function) => function,
         Err(error) => {
             match item::keyword(tokens.clone()) {
-                Some(keyword) if keyword != "fn" => errors.push(
+                Some(keyword) if keyword != "fn" => errors.push_with_help(
                     &keyword,
                     &codes::NOT_A_FUNCTION,
                     format!("`#[{}]` goes on a function, not on `{keyword}`", kind.attribute()),
+                    kind.on_a_function(),
                 ),
                 _ => errors.syntax(error),
             }

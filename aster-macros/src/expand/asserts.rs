@@ -46,7 +46,11 @@ pub(super) fn suggestions(private: &TokenStream, typed: &Ident, complete: &Expr)
     let spot = at(complete);
     match complete {
         Expr::Array(list) => quote_spanned!(spot=> |_| #private::suggestions(#list)),
-        path => quote_spanned!(spot=> |#typed| #private::suggestions(#path(#typed))),
+        path => {
+            // Its name is the expansion's, its place the user's: that is where rustc points if the function takes no text.
+            let typed = Ident::new(&typed.to_string(), typed.span().located_at(spot));
+            quote_spanned!(spot=> |#typed| #private::suggestions(#path(#typed)))
+        }
     }
 }
 

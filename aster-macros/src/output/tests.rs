@@ -261,3 +261,19 @@ fn a_named_lifetime_is_left_open() {
         "{tokens}"
     );
 }
+
+#[test]
+fn the_help_names_the_attribute_that_was_written() {
+    for kind in [Kind::Tool, Kind::Resource, Kind::Prompt] {
+        let (_, errors) = callable(
+            kind,
+            quote!(tier = Standard),
+            quote!(
+                struct Page;
+            ),
+        );
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        let help = format!("help: put `#[{}]` on a function", kind.attribute());
+        assert!(error.to_string().contains(&help), "{error}");
+    }
+}

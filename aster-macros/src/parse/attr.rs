@@ -69,6 +69,12 @@ impl Kind {
         }
     }
 
+    /// The help where the attribute is on something else.
+    pub(crate) fn on_a_function(self) -> String {
+        let (own, noun) = (self.attribute(), self.noun());
+        format!("put `#[{own}]` on a function; for a group of {noun}s put `#[mcp_server]` on the `impl`")
+    }
+
     pub(crate) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Tool => TOOL_KEYS,

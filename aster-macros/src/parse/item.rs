@@ -273,8 +273,10 @@ fn member<Other: Parse + ToTokens>(input: ParseStream<'_>, errors: &mut Errors) 
     let keyword = ahead.parse::<TokenStream>().ok().and_then(keyword);
     let what = format!("`#[{}]` goes on a function", kind.attribute());
     match keyword {
-        Some(keyword) => errors.push(keyword, &codes::NOT_A_FUNCTION, what),
-        None => errors.push(attribute, &codes::NOT_A_FUNCTION, what),
+        Some(keyword) => {
+            errors.push_with_help(keyword, &codes::NOT_A_FUNCTION, what, kind.on_a_function());
+        }
+        None => errors.push_with_help(attribute, &codes::NOT_A_FUNCTION, what, kind.on_a_function()),
     }
     let kept = attributes.iter().filter(|attribute| self::kind(attribute).is_none());
     let kept = quote!(#(#kept)*);
