@@ -694,6 +694,93 @@ mod tests {
         }
     }
 
+    /// Lines that are none of the replies: any bytes, JSON that is no message, and what only looks like a line's end.
+    fn junk() -> impl Strategy<Value = Vec<u8>> {
+        let literal = prop::sample::select(vec![
+            b"".to_vec(),
+            b"\r".to_vec(),
+            b"\xEF\xBB\xBF".to_vec(),
+            b"npm warn deprecated".to_vec(),
+            b"{".to_vec(),
+            b"[]".to_vec(),
+            b"[1, {\"jsonrpc\": \"2.0\"}]".to_vec(),
+            b"{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":{}}".to_vec(),
+            b"{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{}}".to_vec(),
+            b"{\"jsonrpc\":\"2.0\",\"id\":1}".to_vec(),
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/of/its/own\"}".to_vec(),
+        ]);
+        let bytes = any::<u8>().prop_filter("one line", |byte| *byte != b'\n');
+        prop_oneof![literal, prop::collection::vec(bytes, 0..60)]
+    }
+
+    /// What a transport with this cap receives of pieces that arrive one by one, and how the connection failed.
+    fn received(cap: usize, pieces: Vec<Vec<u8>>) -> (Vec<RequestId>, Option<String>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async move {
+            let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+            let server = async move {
+                for piece in pieces {
+                    // The client may have hung up.
+                    if theirs.write_all(&piece).await.is_err() {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let tap = Tap::new(Arc::new(Diagnostics::new("test", [])));
+            let mut transport = RawTransport::new(ours, tokio::io::sink(), Arc::clone(&tap));
+            transport.lines = Lines::new(cap);
+            let client = async move {
+                let mut ids = Vec::new();
+                while let Some(message) = transport.receive().await {
+                    match message {
+                        JsonRpcMessage::Response(response) => ids.push(response.id),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                ids
+            };
+            let (ids, ()) = tokio::join!(client, server);
+            (ids, tap.failure().map(str::to_owned))
+        })
+    }
+
+    fn reply(id: i64) -> Vec<u8> {
+        json!({"jsonrpc": "2.0", "id": id, "result": {"text": "\u{e9}"}}).to_string().into_bytes()
+    }
+
+    proptest! {
+        #[test]
+        fn replies_arrive_in_order_whatever_stands_between_them(
+            between in prop::collection::vec(prop::collection::vec(junk(), 0..4), 1..8),
+            ends in prop::collection::vec(prop::sample::select(vec!["\n", "\r\n"]), 32),
+            cuts in prop::collection::vec(any::<usize>(), 0..40),
+        ) {
+            let count = i64::try_from(between.len()).unwrap();
+            let lines = between.into_iter().zip(0..).flat_map(|(junk, id)| junk.into_iter().chain([reply(id)]));
+            let bytes: Vec<u8> =
+                lines.zip(ends.iter().cycle()).flat_map(|(line, end)| [line, end.as_bytes().to_vec()].concat()).collect();
+            let (ids, failure) = received(MAX_LINE, pieces(&bytes, &cuts));
+            prop_assert_eq!(failure, None);
+            prop_assert_eq!(ids, (0..count).map(RequestId::Number).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_line_above_the_cap_ends_the_connection_after_what_came_before(
+            before in 0_i64..5,
+            after in 0_i64..5,
+            excess in 1_usize..300,
+            cuts in prop::collection::vec(any::<usize>(), 0..40),
+        ) {
+            let cap = 100;
+            let lines = (0..before).map(reply).chain([b"{".repeat(cap + excess)]).chain((0..after).map(reply));
+            let bytes: Vec<u8> = lines.flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
+            let (ids, failure) = received(cap, pieces(&bytes, &cuts));
+            prop_assert_eq!(ids, (0..before).map(RequestId::Number).collect::<Vec<_>>());
+            prop_assert!(failure.is_some_and(|failure| failure.contains("a line of more than")));
+        }
+    }
+
     #[tokio::test]
     async fn shapes_of_messages() {
         let input = concat!(
