@@ -12,7 +12,7 @@ use aster_runtime::call::Outcome;
 use aster_runtime::serve::{self, Shape};
 use aster_runtime::tool::Json;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
-use aster_runtime::{Filter, Host, HostBuilder, Profile, catalogue, mcp_server};
+use aster_runtime::{Filter, Host, HostBuilder, Profile, catalogue, mcp_resource, mcp_server};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
@@ -460,4 +460,53 @@ async fn a_tool_that_a_client_remembers_is_waited_for() {
     let answer: Value = serde_json::from_str(&client.line().await).unwrap();
     assert_eq!(answer["id"], id);
     assert_eq!(answer["result"]["content"][0]["text"], r#"{"a":1}"#);
+}
+
+struct Shelf;
+
+/// Has one book.
+#[mcp_server(name = "shelf")]
+impl Shelf {
+    /// The first book.
+    #[mcp_resource(uri = "books://first", tier = Standard)]
+    fn first() -> &'static str {
+        "first"
+    }
+}
+
+struct Library;
+
+/// Has every book.
+#[mcp_server(name = "library")]
+impl Library {
+    /// A book by its number.
+    #[mcp_resource(uri = "library://{number}", tier = Standard)]
+    fn book(number: u64) -> String {
+        number.to_string()
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_is_refused_says_why_and_is_recorded_once() {
+    let records = Arc::new(Memory::default());
+    let builder = Host::builder().catalogue(catalogue![Shelf::SERVER, Library::SERVER]);
+    let builder = builder.with_server(Shelf).with_server(Library);
+    let host = builder.audit(Arc::clone(&records) as Arc<dyn AuditSink>).build().await.unwrap();
+    let shape = Shape::Server("library".to_owned());
+    let mut client = Client::new(&host, Profile::new("test"), shape, false).await;
+    for (uri, code, outcome) in [
+        // Another server's, which this shape leaves out.
+        ("books://first", -32002, Outcome::Denied),
+        ("library://first", -32602, Outcome::Denied),
+        // It fits the schema, which has no upper bound, and not the type.
+        ("library://18446744073709551616", -32602, Outcome::ToolError),
+    ] {
+        records.0.lock().unwrap().clear();
+        let answer = client.ask("resources/read", json!({"uri": uri})).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        let records = records.0.lock().unwrap();
+        let outcomes: Vec<_> = records.iter().filter_map(|record| record.outcome).collect();
+        assert_eq!(outcomes, [outcome], "{uri}");
+    }
 }

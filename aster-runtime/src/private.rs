@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
 use crate::spec::{StartFuture, ToolFuture};
 use crate::tool::{
-    IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv, ServerState,
-    StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
+    INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
+    ServerState, StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
 };
 use crate::uri;
 
@@ -164,7 +164,7 @@ impl Call {
     #[must_use]
     pub fn refuse(self) -> ToolFuture {
         let message = format!("the arguments are not right: {}", self.problems.join("; "));
-        Box::pin(std::future::ready(Err(ToolError::new(message).with_code("invalid_arguments"))))
+        Box::pin(std::future::ready(Err(ToolError::new(message).with_code(INVALID_ARGUMENTS))))
     }
 }
 

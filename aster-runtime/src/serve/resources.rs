@@ -22,7 +22,7 @@ use crate::call::{Check, Completed};
 use crate::catalogue::Resource;
 use crate::id::ToolId;
 use crate::text;
-use crate::tool::NOT_FOUND;
+use crate::tool::{INVALID_ARGUMENTS, NOT_FOUND};
 
 /// How many resources one connection may follow.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
@@ -190,6 +190,10 @@ pub(super) fn result<T: DeserializeOwned>(
         let code = match completed.denied {
             Some(Check::Arguments | Check::Request) => ErrorCode::INVALID_PARAMS,
             Some(_) => ErrorCode::INVALID_REQUEST,
+            // What fits the schema need not fit the type.
+            None if error_code(result.structured_content()) == Some(INVALID_ARGUMENTS) => {
+                ErrorCode::INVALID_PARAMS
+            }
             None => ErrorCode::INTERNAL_ERROR,
         };
         return Err(ErrorData::new(code, result.to_text(), None));

@@ -33,6 +33,9 @@ pub use result::{
     Audio, Content, Image, IntoToolError, IntoToolResult, Json, Resource, ToolError, ToolOutput, ToolResult,
 };
 
+/// The code of the error that says that what fits the schema of the arguments does not fit their types.
+pub(crate) const INVALID_ARGUMENTS: &str = "invalid_arguments";
+
 /// A JSON object: the arguments of a call.
 pub type JsonObject = Map<String, Value>;
 
