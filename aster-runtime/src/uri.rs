@@ -71,8 +71,8 @@ fn ends_segment(c: char) -> bool {
 /// use aster_runtime::uri::Template;
 ///
 /// let template = Template::parse("notes://{year}/{+path}").unwrap();
-/// let values = template.matches("notes://2026/work/to%20do").unwrap();
-/// assert_eq!(values, [("year", "2026".to_owned()), ("path", "work/to do".to_owned())]);
+/// let values = template.matches("notes://2026/lists/to%20do").unwrap();
+/// assert_eq!(values, [("year", "2026".to_owned()), ("path", "lists/to do".to_owned())]);
 /// assert_eq!(template.matches("notes://2026"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,11 +26,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     let interrupt = Interrupt::listen();
     // A client's process ends with the client; what listens for many outlives who started it.
     if arguments.http.is_none() {
-        let orphaned = interrupt.stop.clone();
-        tokio::spawn(async move {
-            parent.death().await;
-            orphaned.cancel();
-        });
+        parent.cancel_at_death(interrupt.stop.clone());
     }
     let (host, profile) = compose::serving(&config, start, token.as_deref(), output).await?;
     let served = async {

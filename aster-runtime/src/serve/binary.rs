@@ -147,11 +147,7 @@ async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> 
         return Err("`--token-env` goes with `--http`".to_owned());
     }
     let stop = CancellationToken::new();
-    let orphaned = stop.clone();
-    tokio::spawn(async move {
-        parent.death().await;
-        orphaned.cancel();
-    });
+    parent.cancel_at_death(stop.clone());
     stdio(host, profile, shape, stop).await.map_err(|error| error.to_string())
 }
 

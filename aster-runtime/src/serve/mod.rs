@@ -29,11 +29,12 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, PromptsCapability,
-    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -371,14 +372,8 @@ impl ServerHandler for Server {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
         let (service, name) = (Arc::clone(&self.service), request.name.clone());
-        let asking = Asking {
-            method: "tools/call",
-            name: &request.name,
-            arguments: Value::Object(arguments.clone()),
-            responses: request.input_responses,
-            state: request.request_state,
-            ..self.asking(&context)
-        };
+        let again = (request.input_responses, request.request_state);
+        let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again);
         let start = |options| async move { call(&service, &session, &name, arguments, options).await };
         let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
         match self.service.rounds.answer(&context, asking, start, failed).await? {
@@ -549,15 +544,25 @@ async fn call(
 }
 
 impl Server {
-    /// A request that may have to ask its client: whose it is.
-    fn asking(&self, context: &RequestContext<RoleServer>) -> Asking<'static> {
+    /// A request that may have to ask its client, and whose it is.
+    fn asking<'a>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        (method, name): (&'static str, &'a str),
+        arguments: &JsonObject,
+        (responses, state): (Option<InputResponses>, Option<String>),
+    ) -> Asking<'a> {
         let principal = self.principal(context);
         let client = self.client(context, self.connection.local || principal.is_some());
         Asking {
+            method,
+            name,
+            arguments: Value::Object(arguments.clone()),
+            responses,
+            state,
             caller: principal.unwrap_or_default().into_bytes(),
             front: Front { level: self.level(context), client },
             legacy: is_legacy(context),
-            ..Asking::default()
         }
     }
 

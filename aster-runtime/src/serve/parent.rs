@@ -3,6 +3,8 @@
 #[cfg(unix)]
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 /// How often is looked whether the parent still lives.
 #[cfg(unix)]
 const CHECK: Duration = Duration::from_millis(500);
@@ -22,8 +24,15 @@ impl Parent {
         return Self();
     }
 
-    /// Completes when the parent has died. On systems other than Unix it never does.
-    pub async fn death(self) {
+    /// Cancels `stop` when the parent has died. On systems other than Unix it never does. Needs a tokio runtime.
+    pub fn cancel_at_death(self, stop: CancellationToken) {
+        tokio::spawn(async move {
+            self.death().await;
+            stop.cancel();
+        });
+    }
+
+    async fn death(self) {
         // No system tells of it in a way that safe code can listen to everywhere; but an orphan gets another parent.
         #[cfg(unix)]
         while std::os::unix::process::parent_id() == self.0 {

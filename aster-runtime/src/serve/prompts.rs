@@ -9,7 +9,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
 use super::resources::{result, typed};
-use super::rounds::{Asking, Turn};
+use super::rounds::Turn;
 use super::{Server, Service, Shape};
 use crate::call::Completed;
 use crate::host;
@@ -57,14 +57,8 @@ impl Server {
         let session = self.session(&context);
         let arguments = request.arguments.unwrap_or_default();
         let id = self.service.shape.prompt_id(&request.name);
-        let asking = Asking {
-            method: "prompts/get",
-            name: &request.name,
-            arguments: Value::Object(arguments.clone()),
-            responses: request.input_responses,
-            state: request.request_state,
-            ..self.asking(&context)
-        };
+        let again = (request.input_responses, request.request_state);
+        let asking = self.asking(&context, ("prompts/get", &request.name), &arguments, again);
         let start = |options| async move { session.get_prompt(&id, arguments, options).await };
         let failed = |got: &Completed| got.result.is_error();
         match self.service.rounds.answer(&context, asking, start, failed).await? {

@@ -16,13 +16,13 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::rounds::{Asking, Turn};
+use super::rounds::Turn;
 use super::{Server, Service, Shape};
 use crate::call::{Check, Completed};
 use crate::catalogue::Resource;
 use crate::id::ToolId;
 use crate::text;
-use crate::tool::{INVALID_ARGUMENTS, NOT_FOUND};
+use crate::tool::{INVALID_ARGUMENTS, JsonObject, NOT_FOUND};
 
 /// How many resources one connection may follow.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
@@ -123,13 +123,8 @@ impl Server {
             session.refuse_unknown("resource", &uri);
             return Err(unknown(&uri));
         }
-        let asking = Asking {
-            method: "resources/read",
-            name: &request.uri,
-            responses: request.input_responses,
-            state: request.request_state,
-            ..self.asking(&context)
-        };
+        let again = (request.input_responses, request.request_state);
+        let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again);
         let start = |options| async move { session.read_resource(&uri, options).await };
         let failed = |read: &Completed| read.result.is_error();
         match self.service.rounds.answer(&context, asking, start, failed).await? {

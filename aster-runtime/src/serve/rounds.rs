@@ -39,7 +39,6 @@ const PARKED_IN_ALL: usize = 512;
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// A request that may have to ask its client.
-#[derive(Default)]
 pub(super) struct Asking<'a> {
     /// The protocol's method.
     pub(super) method: &'static str,
