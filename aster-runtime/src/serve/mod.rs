@@ -44,6 +44,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "serve-http")]
+use self::http::principal;
 use self::link::Front;
 use self::offer::{Changes, Offer, Offered, Target};
 pub use self::parent::Parent;
@@ -552,7 +554,7 @@ impl Server {
         arguments: &JsonObject,
         (responses, state): (Option<InputResponses>, Option<String>),
     ) -> Asking<'a> {
-        let principal = self.principal(context);
+        let principal = principal(context);
         let client = self.client(context, self.connection.local || principal.is_some());
         Asking {
             method,
@@ -564,14 +566,6 @@ impl Server {
             front: Front { level: self.level(context), client },
             legacy: is_legacy(context),
         }
-    }
-
-    /// Who has proved who it is.
-    fn principal(&self, context: &RequestContext<RoleServer>) -> Option<String> {
-        #[cfg(feature = "serve-http")]
-        return http::principal(context);
-        #[cfg(not(feature = "serve-http"))]
-        None
     }
 
     /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
@@ -602,6 +596,12 @@ impl Server {
         let asked = context.meta.log_level().map(|level| level as u8);
         asked.or_else(|| legacy.then(|| self.connection.log_level.load(Ordering::Relaxed)))
     }
+}
+
+/// Over standard input nobody has to.
+#[cfg(not(feature = "serve-http"))]
+fn principal(_: &RequestContext<RoleServer>) -> Option<String> {
+    None
 }
 
 fn is_legacy(context: &RequestContext<RoleServer>) -> bool {
