@@ -548,7 +548,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_read_fails_its_calls() {
         let (connection, server) = connected().await;
-        let calls: Vec<_> = (0..10_000).map(|_| call(&connection, None)).collect();
+        let calls: Vec<_> = (0..100).map(|_| call_with(&connection, "x".repeat(1 << 20))).collect();
         for call in calls {
             assert_eq!(call.await.unwrap(), Err(None));
         }

@@ -20,6 +20,7 @@
 
 mod connection;
 mod diagnostics;
+mod outbox;
 mod raw;
 mod stdio;
 mod supervisor;

@@ -20,18 +20,15 @@ use rmcp::transport::Transport;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::diagnostics::Diagnostics;
+use super::outbox::Outbox;
 
 /// The longest line that a server may write, in bytes without its line feed.
 pub(super) const MAX_LINE: usize = 16 << 20;
-
-/// How many messages may wait for the server to read them.
-const MAX_UNREAD: usize = 4_096;
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -185,7 +182,7 @@ impl Tap {
         }
     }
 
-    fn fail(&self, reason: String) {
+    pub(super) fn fail(&self, reason: String) {
         // The first failure is the cause; what follows is its consequence.
         let _ = self.failure.set(reason);
         self.ended.cancel();
@@ -236,8 +233,7 @@ pub(super) struct RawTransport<R> {
     lines: Lines,
     chunk: Vec<u8>,
     ready: VecDeque<Incoming>,
-    queue: mpsc::Sender<Vec<u8>>,
-    writer: JoinHandle<()>,
+    outbox: Outbox,
     handshake: Option<(RequestId, Handshake)>,
     /// The id of a `server/discover` that the handshake gave up on.
     given_up: Option<RequestId>,
@@ -245,21 +241,18 @@ pub(super) struct RawTransport<R> {
 }
 
 impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
-    /// A transport that reads `reader` and writes `writer`, from a task of its own so that whole lines are written in
-    /// the order in which they were sent.
+    /// A transport that reads `reader` and writes `writer`.
     pub(super) fn new<W>(reader: R, writer: W, tap: Arc<Tap>) -> Self
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (queue, lines) = mpsc::channel(MAX_UNREAD);
         Self {
             reader,
             at_end: false,
             lines: Lines::new(MAX_LINE),
             chunk: vec![0; CHUNK],
             ready: VecDeque::new(),
-            queue,
-            writer: tokio::spawn(write(writer, lines, Arc::clone(&tap))),
+            outbox: Outbox::new(writer, Arc::clone(&tap)),
             handshake: None,
             given_up: None,
             tap,
@@ -450,16 +443,11 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
 
     fn send(&mut self, message: Outgoing) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.note(&message);
-        // Queued here and not in the future: the SDK polls those in any order. That a line cannot be written ends the
+        // Written here and not in the future: the SDK polls those in any order. That a line cannot be written ends the
         // connection, which whoever waits for an answer hears of.
         std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            self.queue.try_send(line).map_err(|error| {
-                if matches!(error, mpsc::error::TrySendError::Full(_)) {
-                    self.tap.fail("it does not read its standard input".to_owned());
-                }
-                io::ErrorKind::BrokenPipe.into()
-            })
+            self.outbox.send(line)
         }))
     }
 
@@ -499,7 +487,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
 
     async fn close(&mut self) -> io::Result<()> {
         self.tap.ended.cancel();
-        self.writer.abort();
+        self.outbox.close();
         Ok(())
     }
 }
@@ -507,24 +495,6 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
 impl<R> Drop for RawTransport<R> {
     fn drop(&mut self) {
         self.tap.ended.cancel();
-        // Closes the server's standard input, even where a write to it is stuck.
-        self.writer.abort();
-    }
-}
-
-async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<Vec<u8>>, tap: Arc<Tap>) {
-    while let Some(mut together) = lines.recv().await {
-        // What has been queued meanwhile costs no write of its own.
-        while together.len() < CHUNK
-            && let Ok(line) = lines.try_recv()
-        {
-            together.extend_from_slice(&line);
-        }
-        if writer.write_all(&together).await.is_err() || writer.flush().await.is_err() {
-            // How it ended is to be seen from the process.
-            tap.ended.cancel();
-            return;
-        }
     }
 }
 
@@ -614,6 +584,7 @@ fn tools_capability(result: &Value) -> Value {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tokio::io::AsyncWriteExt;
 
     fn lines(cap: usize, pieces: impl IntoIterator<Item = Vec<u8>>) -> Vec<Line> {
         let mut lines = Lines::new(cap);
