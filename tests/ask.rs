@@ -97,6 +97,36 @@ mod asks {
         }
     }
 
+    /// Wants a form, and fails on the other way that it has.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn stumble(ctx: &ToolContext) -> Result<String, &'static str> {
+        match ctx.elicit_as::<Person>("Who are you?").await {
+            Ok(_) => Ok("asked".to_owned()),
+            Err(_) => Err("the disk is full"),
+        }
+    }
+
+    /// Asks until it is told to stop, and never thinks of a limit.
+    #[mcp_tool(tier = Standard, timeout = "10s")]
+    pub(super) async fn nag(ctx: &ToolContext) -> Result<String, AskError> {
+        loop {
+            match ctx.elicit_as::<Person>("Who are you?").await {
+                Ok(_) | Err(AskError::TimedOut) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reports what is no progress.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn dither(ctx: &ToolContext) -> &'static str {
+        for done in [1.0, f64::NAN, 1.0, 0.5, f64::INFINITY, f64::NEG_INFINITY, 2.0, 2.0, 3.0] {
+            ctx.progress(done, Some(f64::NAN), None);
+        }
+        ctx.progress(4.0, Some(4.0), None);
+        "done"
+    }
+
     /// Has ten seconds, and asks.
     #[mcp_tool(tier = Standard, timeout = "10s")]
     pub(super) async fn hurry(ctx: &ToolContext) -> Result<String, AskError> {
@@ -410,12 +440,16 @@ async fn a_client_is_asked_only_what_it_declared() {
         let who = client.ask("tools/call", json!({"name": "who", "arguments": {}})).await;
         if modern {
             assert_eq!(who["error"]["code"], -32021);
-            assert_eq!(who["error"]["data"], json!({"requiredCapabilities": {"elicitation": {}}}));
+            let required = json!({"requiredCapabilities": {"elicitation": {"form": {}}}});
+            assert_eq!(who["error"]["data"], required);
         } else {
             assert_eq!(text(&who), "the client cannot be asked to fill in a form (`elicitation`)");
         }
+        // One that cannot be asked is no reason where the tool fails for another.
+        let stumble = client.ask("tools/call", json!({"name": "stumble", "arguments": {}})).await;
+        assert_eq!(text(&stumble), "the disk is full");
         let outcomes = client.end().await.outcomes();
-        assert_eq!(outcomes.len(), 2);
+        assert_eq!(outcomes.len(), 3);
         assert_eq!(outcomes[1]["outcome"], "tool_error");
     }
 }
@@ -526,6 +560,55 @@ async fn the_time_limit_stands_still_while_the_client_is_asked() {
         assert!(text(&client.message().await).contains("took longer than its limit of 10s"));
         assert!((9..=10).contains(&answered.elapsed().as_secs()));
         assert_eq!(client.end().await.only()["outcome"], "timed_out");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_can_ask_for_half_an_hour_in_all() {
+    for (modern, thinks) in [(false, 299), (true, 299), (false, 3600)] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "nag", "arguments": {}});
+        let began = tokio::time::Instant::now();
+        client.request("tools/call", call.clone()).await;
+        let told = loop {
+            let message = client.message().await;
+            let (question, state) = match &message["result"]["inputRequests"] {
+                Value::Object(all) => (json!(all.keys().next()), message["result"]["requestState"].clone()),
+                _ if message["method"] == "elicitation/create" => (message["id"].clone(), Value::Null),
+                _ => break message,
+            };
+            if thinks < 300 {
+                tokio::time::sleep(Duration::from_secs(thinks)).await;
+                let answer = accept(json!({"name": "Ann", "age": 7}));
+                client.answer(&call, &state, &[(question, answer)]).await;
+            }
+        };
+        assert_eq!(text(&told), AskError::Exhausted.to_string());
+        assert!(text(&told).contains("30 minutes"), "{told}");
+        let took = began.elapsed().as_secs();
+        // A client that thinks over the last question learns of the end when it comes back.
+        assert!((1790..=1801 + thinks % 300).contains(&took), "{took}");
+        assert_eq!(client.end().await.only()["outcome"], "tool_error");
+    }
+}
+
+#[tokio::test]
+async fn progress_increases_or_is_not_told() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "dither", "arguments": {}, "_meta": {"progressToken": "t"}});
+        client.request("tools/call", call).await;
+        let mut told = Vec::new();
+        loop {
+            let message = client.receive().await;
+            if message["method"] != "notifications/progress" {
+                break assert_eq!(text(&message), "done");
+            }
+            told.push((message["params"]["progress"].as_f64(), message["params"]["total"].as_f64()));
+        }
+        let [one, two, three] = [1.0, 2.0, 3.0].map(|done| (Some(done), None));
+        assert_eq!(told, [one, two, three, (Some(4.0), Some(4.0))]);
+        client.end().await;
     }
 }
 

@@ -377,8 +377,8 @@ impl ServerHandler for Server {
         let again = (request.input_responses, request.request_state);
         let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again);
         let start = |options| async move { call(&service, &session, &name, arguments, options).await };
-        let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
-        match self.service.rounds.answer(&context, asking, start, failed).await? {
+        let failure = |result: &Result<ToolResult, _>| result.as_ref().ok().and_then(ToolResult::failure);
+        match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(result) => Ok(raw::result(result?).into()),
         }

@@ -126,8 +126,8 @@ impl Server {
         let again = (request.input_responses, request.request_state);
         let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again);
         let start = |options| async move { session.read_resource(&uri, options).await };
-        let failed = |read: &Completed| read.result.is_error();
-        match self.service.rounds.answer(&context, asking, start, failed).await? {
+        let failure = |read: &Completed| read.result.failure();
+        match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(read) => {
                 let mut result: ReadResourceResult = result(read, || unknown(&request.uri))?;

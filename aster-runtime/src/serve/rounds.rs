@@ -87,9 +87,9 @@ pub(super) enum Turn<T> {
 }
 
 /// The protocol's error for a call that needs what its client does not have.
-fn missing_capability(unsupported: &[AskKind]) -> ErrorData {
+fn missing_capability(missing: &[AskKind]) -> ErrorData {
     let mut required = json!({});
-    for kind in unsupported {
+    for kind in missing {
         for (name, capability) in kind.required().as_object().into_iter().flatten() {
             match &mut required[name] {
                 Value::Object(known) => known.extend(capability.as_object().cloned().unwrap_or_default()),
@@ -270,14 +270,14 @@ impl Rounds {
 
     /// Answers a request: begins what `start` makes, or goes on with the parked call that the request repeats.
     ///
-    /// A call that `failed` because its client cannot be asked something is an error of the protocol in the modern era; in
-    /// the legacy one it is the call's.
+    /// A call that failed because its client cannot be asked something is an error of the protocol in the modern era; in
+    /// the legacy one it is the call's. `failure` is what a call that failed says of it.
     pub(super) async fn answer<T, F>(
         self: &Arc<Self>,
         context: &RequestContext<RoleServer>,
         mut request: Asking<'_>,
         start: impl FnOnce(CallOptions) -> F,
-        failed: impl FnOnce(&T) -> bool,
+        failure: impl FnOnce(&T) -> Option<String>,
     ) -> Result<Turn<T>, ErrorData>
     where
         T: Send + 'static,
@@ -313,10 +313,15 @@ impl Rounds {
         match done {
             None => Ok(Turn::InputRequired(self.park(exchange, &request))),
             Some(Ok(output)) => {
-                let unsupported = exchange.link.unsupported();
+                let mut missing = exchange.link.unsupported();
                 let output = output.downcast().map_err(|_| broken("the call became another"))?;
-                if !request.legacy && !unsupported.is_empty() && failed(&output) {
-                    return Err(missing_capability(&unsupported));
+                if !request.legacy && !missing.is_empty() {
+                    // It may have found another way, and failed on that.
+                    let told = failure(&output).unwrap_or_default();
+                    missing.retain(|kind| told.contains(&AskError::Unsupported(*kind).to_string()));
+                    if !missing.is_empty() {
+                        return Err(missing_capability(&missing));
+                    }
                 }
                 Ok(Turn::Done(*output))
             }

@@ -34,7 +34,7 @@ impl AskKind {
     #[must_use]
     pub fn required(self) -> Value {
         match self {
-            Self::Form => json!({"elicitation": {}}),
+            Self::Form => json!({"elicitation": {"form": {}}}),
             Self::Url => json!({"elicitation": {"url": {}}}),
             Self::Sampling => json!({"sampling": {}}),
             Self::SamplingTools => json!({"sampling": {"tools": {}}}),
@@ -93,7 +93,8 @@ impl ClientInfo {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The client did not declare that it can be asked this.
+    /// The client did not declare that it can be asked this. A tool that fails with this message fails for that reason, and
+    /// a client of 2026-07-28 is then told by a protocol error which capability is missing.
     #[error("the client cannot be asked {0}")]
     Unsupported(AskKind),
     /// The client has gone, or never listened.
@@ -102,6 +103,12 @@ pub enum AskError {
     /// The client did not answer in time.
     #[error("the client was asked and did not answer in time")]
     TimedOut,
+    /// The call has waited for its client as long as one call may, [`ASK_LIMIT`](super::ASK_LIMIT).
+    #[error(
+        "the call has waited {} minutes in all for answers of its client, and can ask it nothing more",
+        super::ASK_LIMIT.as_secs() / 60
+    )]
+    Exhausted,
     /// The question cannot be put, or the answer is not one to it.
     #[error("{0}")]
     Invalid(String),
