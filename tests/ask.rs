@@ -528,23 +528,70 @@ async fn what_is_parked_does_not_stay_for_ever() {
     client.end().await.only();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_finds_no_room_leaves_the_others_theirs() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "who", "arguments": {}});
+    let answer = accept(json!({"name": "Ann", "age": 7}));
+    let mut parked = Vec::new();
+    for _ in 0..32 {
+        parked.push(client.begin(&call, 1).await);
+    }
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let refused = client.ask("tools/call", call.clone()).await;
+    let retry_after = Duration::from_secs(500);
+    assert_eq!(text(&refused), AskError::Busy { retry_after }.to_string());
+    assert!(text(&refused).ends_with("try again in 500 seconds"), "{refused}");
+    // Nor is anything called without the approval that cannot be asked for.
+    let delete = json!({"name": "delete", "arguments": {"what": "it"}});
+    let refused = client.ask("tools/call", delete).await;
+    assert!(text(&refused).ends_with("try again in 500 seconds; nothing was called"), "{refused}");
+    for (questions, state) in &parked[..31] {
+        client.answer(&call, state, &[(questions[0].0.clone(), answer.clone())]).await;
+        assert_eq!(text(&client.message().await), "Ann is 7");
+    }
+    // The last one goes by its time, and all the room is there again.
+    tokio::time::sleep(Duration::from_secs(501)).await;
+    for _ in 0..32 {
+        client.begin(&call, 1).await;
+    }
+    client.end().await;
+}
+
 #[tokio::test]
-async fn the_oldest_parked_call_makes_room() {
+async fn what_is_parked_holds_so_many_bytes() {
+    let mut client = Client::start(true, everything()).await;
+    // As it is asked in the tool's question too, one call holds twice that.
+    let call = json!({"name": "twice", "arguments": {"first": "x".repeat(6 << 20)}});
+    client.begin(&call, 1).await;
+    let (questions, state) = client.begin(&call, 1).await;
+    let refused = client.ask("tools/call", call.clone()).await;
+    assert!(text(&refused).starts_with("too many calls wait for their clients' answers here"));
+    let answers = [(questions[0].0.clone(), accept(json!({"word": "two"})))];
+    client.answer(&call, &state, &answers).await;
+    let (_, state) = client.questions(1).await;
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(text(&client.message().await), "two");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_when_it_has_just_asked_is_given_up() {
     let mut client = Client::start(true, everything()).await;
     let call = json!({"name": "who", "arguments": {}});
-    let (questions, first) = client.begin(&call, 1).await;
+    let (questions, state) = client.begin(&call, 1).await;
+    let cancel =
+        |id: i64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    // No other request's call is.
+    client.send(&cancel(client.next + 1)).await;
+    client.send(&cancel(client.next)).await;
     let answers = [(questions[0].0.clone(), accept(json!({"name": "Ann", "age": 7})))];
-    let mut states = Vec::new();
-    for _ in 0..32 {
-        states.push(client.begin(&call, 1).await.1);
+    while client.audit.outcomes().is_empty() {
+        tokio::task::yield_now().await;
     }
-    client.answer(&call, &first, &answers).await;
+    client.answer(&call, &state, &answers).await;
     assert_eq!(client.message().await["error"]["code"], -32602);
-    client.answer(&call, &states[0], &answers).await;
-    assert_eq!(text(&client.message().await), "Ann is 7");
-    let outcomes = client.end().await.outcomes();
-    assert_eq!(outcomes.len(), 33);
-    assert_eq!(outcomes.iter().filter(|outcome| outcome["outcome"] == "cancelled").count(), 32);
+    assert_eq!(client.end().await.only()["outcome"], "cancelled");
 }
 
 #[tokio::test(start_paused = true)]

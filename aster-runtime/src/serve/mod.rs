@@ -28,13 +28,13 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, ConstString, GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    LoggingLevel, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -127,7 +127,7 @@ struct Service {
     /// Held while the offer is made anew.
     renewing: Mutex<()>,
     listeners: Mutex<Listeners>,
-    next_listener: AtomicU64,
+    next_number: AtomicU64,
     /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
     has_resources: bool,
     /// Whether there is a prompt.
@@ -177,7 +177,7 @@ impl Service {
             offer,
             renewing: Mutex::default(),
             listeners: Mutex::default(),
-            next_listener: AtomicU64::new(0),
+            next_number: AtomicU64::new(0),
             rounds,
             ended,
         }))
@@ -185,6 +185,11 @@ impl Service {
 
     fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.borrow())
+    }
+
+    /// A number that nothing else has.
+    fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
@@ -269,6 +274,7 @@ struct Server {
 
 /// What belongs to one connection.
 struct Connection {
+    number: u64,
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
@@ -285,6 +291,7 @@ struct Connection {
 impl Server {
     fn new(service: Arc<Service>, local: bool) -> Self {
         let connection = Connection {
+            number: service.number(),
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
             listens: AtomicBool::new(false),
@@ -476,6 +483,12 @@ impl ServerHandler for Server {
         tell(&context.peer, self.missed_changes()).await;
     }
 
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        if let Some(id) = cancelled.request_id {
+            self.service.rounds.give_up(&(self.connection.number, id));
+        }
+    }
+
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
@@ -485,7 +498,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
+        let key = self.service.number();
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
         let tell = async {
@@ -562,6 +575,7 @@ impl Server {
             arguments: Value::Object(arguments.clone()),
             responses,
             state,
+            origin: (self.connection.number, context.id.clone()),
             caller: principal.unwrap_or_default().into_bytes(),
             front: Front { level: self.level(context), client },
             legacy: is_legacy(context),

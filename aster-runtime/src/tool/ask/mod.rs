@@ -6,6 +6,7 @@
 mod form;
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -109,6 +110,15 @@ pub enum AskError {
         super::ASK_LIMIT.as_secs() / 60
     )]
     Exhausted,
+    /// As many calls as may do so wait for their clients already.
+    #[error(
+        "too many calls wait for their clients' answers here; answer or cancel one of them, or try again in {} seconds",
+        .retry_after.as_secs()
+    )]
+    Busy {
+        /// When the oldest of them is given up at the latest.
+        retry_after: Duration,
+    },
     /// The question cannot be put, or the answer is not one to it.
     #[error("{0}")]
     Invalid(String),
