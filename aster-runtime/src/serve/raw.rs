@@ -5,12 +5,13 @@
 //! does with it what the client's era demands, and the edge, as the last step before the bytes, puts the raw one in its
 //! place: `Restoring` on standard output, `body` on HTTP.
 //!
-//! Constraints it imposes on itself: only the handler makes carriers, and what stands inside one is never looked for
-//! another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
+//! Constraints it imposes on itself: only the handler makes carriers, whose mark is this process's own, and what stands
+//! inside one is never looked for another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
 
 #[cfg(feature = "serve-http")]
 pub(super) mod body;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -24,8 +25,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::tool::{JsonObject, ToolResult};
 
-/// Where a carrier has what it carries.
-const KEY: &str = "aster/raw";
+/// Where a carrier has what it carries. No stranger can know it, so that nothing of theirs is taken for a carrier.
+fn key() -> &'static str {
+    static KEY: LazyLock<String> = LazyLock::new(|| format!("aster/raw-{}", uuid::Uuid::now_v7().simple()));
+    &KEY
+}
 
 /// The carrier of a call's result.
 pub(super) fn result(result: ToolResult) -> CallToolResult {
@@ -43,7 +47,7 @@ pub(super) fn list(definitions: Vec<Value>, next_cursor: Option<String>) -> List
 }
 
 fn meta(raw: Value) -> MetaObject {
-    MetaObject(Map::from_iter([(KEY.to_owned(), raw)]))
+    MetaObject(Map::from_iter([(key().to_owned(), raw)]))
 }
 
 /// A transport that puts what carriers carry in their place.
@@ -127,7 +131,7 @@ fn restore_typed(result: &mut ServerResult) {
         ServerResult::ListToolsResult(carrier) => &mut carrier.meta,
         _ => return,
     };
-    let Some(raw) = meta.as_mut().and_then(|meta| meta.0.shift_remove(KEY)) else { return };
+    let Some(raw) = meta.as_mut().and_then(|meta| meta.0.shift_remove(key())) else { return };
     meta.take_if(|meta| meta.0.is_empty());
     // Without what it carried, a carrier has a handful of fields.
     let Ok(Value::Object(carrier)) = serde_json::to_value(&*result) else { return };
