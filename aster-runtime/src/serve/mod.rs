@@ -54,7 +54,7 @@ use self::rounds::{Asking, Rounds, Turn};
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
-use crate::scope::{FilterError, View};
+use crate::scope::FilterError;
 use crate::session::Profile;
 use crate::text;
 use crate::tool::{ClientInfo, JsonObject, ToolResult};
@@ -128,9 +128,9 @@ struct Service {
     renewing: Mutex<()>,
     listeners: Mutex<Listeners>,
     next_number: AtomicU64,
-    /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
+    /// Whether there may be a resource, when serving begins: what was not declared then cannot be asked for later.
     has_resources: bool,
-    /// Whether there is a prompt.
+    /// Whether there may be a prompt.
     has_prompts: bool,
     rounds: Arc<Rounds>,
     /// Cancelled when nobody is served any more.
@@ -144,13 +144,6 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
-/// Whether a session sees anything on this native server.
-fn is_known(view: &View, name: &str) -> bool {
-    view.servers().iter().any(|server| server.native && server.name == name)
-        || view.resources().iter().any(|resource| resource.id().server() == name)
-        || view.prompts().iter().any(|prompt| prompt.id().server() == name)
-}
-
 impl Service {
     fn new(
         host: Host,
@@ -159,14 +152,15 @@ impl Service {
         ended: CancellationToken,
     ) -> Result<Arc<Self>, ServeError> {
         let viewer = host.session(profile)?;
-        if let Shape::Server(name) = &shape
-            && !is_known(&viewer.view(), name)
-        {
-            return Err(ServeError::UnknownServer(name.clone()));
+        let (has_resources, has_prompts) = viewer.may_see(|id| shape.offers(id));
+        if let Shape::Server(name) = &shape {
+            let view = viewer.view();
+            let has_tools = view.servers().iter().any(|server| server.native && server.name == *name);
+            if !has_tools && !has_resources && !has_prompts {
+                return Err(ServeError::UnknownServer(name.clone()));
+            }
         }
-        let offer = Offer::new(&host, &viewer, &shape);
-        let (has_resources, has_prompts) = (offer.has_resources(), offer.has_prompts());
-        let offer = watch::Sender::new(Arc::new(offer));
+        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
         let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
@@ -546,7 +540,7 @@ async fn call(
     };
     match service.target(name, &options.cancellation).await {
         None => {
-            session.refuse_unknown("tool", name);
+            session.refuse_unknown(name);
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
