@@ -580,7 +580,9 @@ impl Server {
     fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let mut client = ClientInfo::default();
-        client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
+        let name = context.client_info().map(|client| client.name);
+        // Made fit to be shown, it might be the name of another, which the user trusts.
+        client.name = name.filter(|name| text::one_line(name, 100) == *name);
         client.vouched = vouched;
         if let Some(elicitation) = &capabilities.elicitation {
             client.urls = elicitation.url.is_some();

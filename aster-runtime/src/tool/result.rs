@@ -180,6 +180,7 @@ impl ToolResult {
     }
 
     /// What it says of its failure, where it is one.
+    #[cfg(feature = "serve")]
     pub(crate) fn failure(&self) -> Option<String> {
         self.is_error().then(|| self.to_text())
     }

@@ -60,7 +60,8 @@ impl fmt::Display for AskKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientInfo {
-    /// The name it gives itself: a claim.
+    /// The name it gives itself: a claim. None where it gives none, or one that cannot be shown as it is, since it is longer
+    /// than 100 characters or has control characters or spaces in the wrong places.
     pub name: Option<String>,
     /// Whether the connection itself speaks for it: the user started it, or it has proved who it is.
     pub vouched: bool,
