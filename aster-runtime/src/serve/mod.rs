@@ -7,6 +7,7 @@
 pub mod binary;
 #[cfg(feature = "serve-http")]
 pub mod http;
+mod lines;
 mod link;
 mod names;
 mod offer;

@@ -14,6 +14,7 @@ pub(super) mod body;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolResult, ClientRequest, GetMeta as _, JsonRpcMessage, ListToolsResult, MetaObject,
     ProtocolVersion, ServerResult,
@@ -21,8 +22,10 @@ use rmcp::model::{
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::lines::Unreadable;
 use crate::tool::{JsonObject, ToolResult};
 
 /// Where a carrier has what it carries. No stranger can know it, so that nothing of theirs is taken for a carrier.
@@ -52,13 +55,16 @@ fn meta(raw: Value) -> MetaObject {
 
 /// A transport that puts what carriers carry in their place.
 ///
-/// It also keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
+/// It answers the lines that were not even JSON, and keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
 /// as the one that cancels a probe which took too long, for the end of the connection.
 ///
 /// And it lets what was just sent come to its end before it says that the input has: rmcp would otherwise not tell its sender,
 /// which waits for it, and hold the process for seconds.
 pub(super) struct Restoring<T> {
     transport: T,
+    unreadable: mpsc::Receiver<Unreadable>,
+    /// The answer to such a line, while it is sent: reading is broken off and taken up again at any time.
+    answer: Option<BoxFuture<'static, ()>>,
     begun: bool,
     /// When the end of the input is told, once it has come.
     end: Option<Instant>,
@@ -68,8 +74,9 @@ pub(super) struct Restoring<T> {
 const FAREWELL: Duration = Duration::from_millis(100);
 
 impl<T> Restoring<T> {
-    pub(super) fn new(transport: T) -> Self {
-        Self { transport, begun: false, end: None }
+    /// Over a transport, whose input tells what was unreadable.
+    pub(super) fn new(transport: T, unreadable: mpsc::Receiver<Unreadable>) -> Self {
+        Self { transport, unreadable, answer: None, begun: false, end: None }
     }
 }
 
@@ -104,11 +111,26 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(answer) = &mut self.answer {
+                answer.await;
+                self.answer = None;
+            }
             if let Some(end) = self.end {
                 sleep_until(end).await;
                 return None;
             }
-            let Some(message) = self.transport.receive().await else {
+            let message = tokio::select! {
+                biased;
+                Some(unreadable) = self.unreadable.recv() => {
+                    tracing::debug!("{unreadable}");
+                    let sent = self.transport.send(JsonRpcMessage::error(unreadable.into(), None));
+                    // Where nobody reads, the input's end comes next.
+                    self.answer = Some(Box::pin(async { drop(sent.await) }));
+                    continue;
+                }
+                message = self.transport.receive() => message,
+            };
+            let Some(message) = message else {
                 self.end = Some(Instant::now() + FAREWELL);
                 continue;
             };
