@@ -97,6 +97,36 @@ mod asks {
         }
     }
 
+    /// Wants a form, and fails on the other way that it has.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn stumble(ctx: &ToolContext) -> Result<String, &'static str> {
+        match ctx.elicit_as::<Person>("Who are you?").await {
+            Ok(_) => Ok("asked".to_owned()),
+            Err(_) => Err("the disk is full"),
+        }
+    }
+
+    /// Asks until it is told to stop, and never thinks of a limit.
+    #[mcp_tool(tier = Standard, timeout = "10s")]
+    pub(super) async fn nag(ctx: &ToolContext) -> Result<String, AskError> {
+        loop {
+            match ctx.elicit_as::<Person>("Who are you?").await {
+                Ok(_) | Err(AskError::TimedOut) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reports what is no progress.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn dither(ctx: &ToolContext) -> &'static str {
+        for done in [1.0, f64::NAN, 1.0, 0.5, f64::INFINITY, f64::NEG_INFINITY, 2.0, 2.0, 3.0] {
+            ctx.progress(done, Some(f64::NAN), None);
+        }
+        ctx.progress(4.0, Some(4.0), None);
+        "done"
+    }
+
     /// Has ten seconds, and asks.
     #[mcp_tool(tier = Standard, timeout = "10s")]
     pub(super) async fn hurry(ctx: &ToolContext) -> Result<String, AskError> {
@@ -410,12 +440,16 @@ async fn a_client_is_asked_only_what_it_declared() {
         let who = client.ask("tools/call", json!({"name": "who", "arguments": {}})).await;
         if modern {
             assert_eq!(who["error"]["code"], -32021);
-            assert_eq!(who["error"]["data"], json!({"requiredCapabilities": {"elicitation": {}}}));
+            let required = json!({"requiredCapabilities": {"elicitation": {"form": {}}}});
+            assert_eq!(who["error"]["data"], required);
         } else {
             assert_eq!(text(&who), "the client cannot be asked to fill in a form (`elicitation`)");
         }
+        // One that cannot be asked is no reason where the tool fails for another.
+        let stumble = client.ask("tools/call", json!({"name": "stumble", "arguments": {}})).await;
+        assert_eq!(text(&stumble), "the disk is full");
         let outcomes = client.end().await.outcomes();
-        assert_eq!(outcomes.len(), 2);
+        assert_eq!(outcomes.len(), 3);
         assert_eq!(outcomes[1]["outcome"], "tool_error");
     }
 }
@@ -494,23 +528,70 @@ async fn what_is_parked_does_not_stay_for_ever() {
     client.end().await.only();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_finds_no_room_leaves_the_others_theirs() {
+    let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
+    let call = json!({"name": "who", "arguments": {}});
+    let answer = accept(json!({"name": "Ann", "age": 7}));
+    let mut parked = Vec::new();
+    for _ in 0..32 {
+        parked.push(client.begin(&call, 1).await);
+    }
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let refused = client.ask("tools/call", call.clone()).await;
+    let retry_after = Duration::from_secs(500);
+    assert_eq!(text(&refused), AskError::Busy { retry_after }.to_string());
+    assert!(text(&refused).ends_with("try again in 500 seconds"), "{refused}");
+    // Nor is anything called without the approval that cannot be asked for.
+    let delete = json!({"name": "delete", "arguments": {"what": "it"}});
+    let refused = client.ask("tools/call", delete).await;
+    assert!(text(&refused).ends_with("try again in 500 seconds; nothing was called"), "{refused}");
+    for (questions, state) in &parked[..31] {
+        client.answer(&call, state, &[(questions[0].0.clone(), answer.clone())]).await;
+        assert_eq!(text(&client.message().await), "Ann is 7");
+    }
+    // The last one goes by its time, and all the room is there again.
+    tokio::time::sleep(Duration::from_secs(501)).await;
+    for _ in 0..32 {
+        client.begin(&call, 1).await;
+    }
+    client.end().await;
+}
+
 #[tokio::test]
-async fn the_oldest_parked_call_makes_room() {
+async fn what_is_parked_holds_so_many_bytes() {
+    let mut client = Client::start(true, everything()).await;
+    // As it is asked in the tool's question too, one call holds twice that.
+    let call = json!({"name": "twice", "arguments": {"first": "x".repeat(6 << 20)}});
+    client.begin(&call, 1).await;
+    let (questions, state) = client.begin(&call, 1).await;
+    let refused = client.ask("tools/call", call.clone()).await;
+    assert!(text(&refused).starts_with("too many calls wait for their clients' answers here"));
+    let answers = [(questions[0].0.clone(), accept(json!({"word": "two"})))];
+    client.answer(&call, &state, &answers).await;
+    let (_, state) = client.questions(1).await;
+    client.answer(&call, &state, &answers).await;
+    assert_eq!(text(&client.message().await), "two");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_when_it_has_just_asked_is_given_up() {
     let mut client = Client::start(true, everything()).await;
     let call = json!({"name": "who", "arguments": {}});
-    let (questions, first) = client.begin(&call, 1).await;
+    let (questions, state) = client.begin(&call, 1).await;
+    let cancel =
+        |id: i64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    // No other request's call is.
+    client.send(&cancel(client.next + 1)).await;
+    client.send(&cancel(client.next)).await;
     let answers = [(questions[0].0.clone(), accept(json!({"name": "Ann", "age": 7})))];
-    let mut states = Vec::new();
-    for _ in 0..32 {
-        states.push(client.begin(&call, 1).await.1);
+    while client.audit.outcomes().is_empty() {
+        tokio::task::yield_now().await;
     }
-    client.answer(&call, &first, &answers).await;
+    client.answer(&call, &state, &answers).await;
     assert_eq!(client.message().await["error"]["code"], -32602);
-    client.answer(&call, &states[0], &answers).await;
-    assert_eq!(text(&client.message().await), "Ann is 7");
-    let outcomes = client.end().await.outcomes();
-    assert_eq!(outcomes.len(), 33);
-    assert_eq!(outcomes.iter().filter(|outcome| outcome["outcome"] == "cancelled").count(), 32);
+    assert_eq!(client.end().await.only()["outcome"], "cancelled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -526,6 +607,55 @@ async fn the_time_limit_stands_still_while_the_client_is_asked() {
         assert!(text(&client.message().await).contains("took longer than its limit of 10s"));
         assert!((9..=10).contains(&answered.elapsed().as_secs()));
         assert_eq!(client.end().await.only()["outcome"], "timed_out");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_can_ask_for_half_an_hour_in_all() {
+    for (modern, thinks) in [(false, 299), (true, 299), (false, 3600)] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "nag", "arguments": {}});
+        let began = tokio::time::Instant::now();
+        client.request("tools/call", call.clone()).await;
+        let told = loop {
+            let message = client.message().await;
+            let (question, state) = match &message["result"]["inputRequests"] {
+                Value::Object(all) => (json!(all.keys().next()), message["result"]["requestState"].clone()),
+                _ if message["method"] == "elicitation/create" => (message["id"].clone(), Value::Null),
+                _ => break message,
+            };
+            if thinks < 300 {
+                tokio::time::sleep(Duration::from_secs(thinks)).await;
+                let answer = accept(json!({"name": "Ann", "age": 7}));
+                client.answer(&call, &state, &[(question, answer)]).await;
+            }
+        };
+        assert_eq!(text(&told), AskError::Exhausted.to_string());
+        assert!(text(&told).contains("30 minutes"), "{told}");
+        let took = began.elapsed().as_secs();
+        // A client that thinks over the last question learns of the end when it comes back.
+        assert!((1790..=1801 + thinks % 300).contains(&took), "{took}");
+        assert_eq!(client.end().await.only()["outcome"], "tool_error");
+    }
+}
+
+#[tokio::test]
+async fn progress_increases_or_is_not_told() {
+    for modern in [false, true] {
+        let mut client = Client::start(modern, everything()).await;
+        let call = json!({"name": "dither", "arguments": {}, "_meta": {"progressToken": "t"}});
+        client.request("tools/call", call).await;
+        let mut told = Vec::new();
+        loop {
+            let message = client.receive().await;
+            if message["method"] != "notifications/progress" {
+                break assert_eq!(text(&message), "done");
+            }
+            told.push((message["params"]["progress"].as_f64(), message["params"]["total"].as_f64()));
+        }
+        let [one, two, three] = [1.0, 2.0, 3.0].map(|done| (Some(done), None));
+        assert_eq!(told, [one, two, three, (Some(4.0), Some(4.0))]);
+        client.end().await;
     }
 }
 

@@ -296,6 +296,90 @@ async fn a_resource_that_a_shape_leaves_out_is_unknown_and_recorded() {
     assert_eq!(told, [("shelf://all", Some(Outcome::Denied)), ("shelf://one", Some(Outcome::Denied))]);
 }
 
+/// Has any page of any book, as far as it knows.
+#[mcp_server(name = "pages")]
+mod pages {
+    use aster_runtime::mcp_resource;
+
+    /// Any page.
+    #[mcp_resource(uri = "book://{book}/{page}", tier = Standard)]
+    pub(crate) fn page(book: String, page: String) -> String {
+        format!("page {page} of {book}")
+    }
+}
+
+/// Has one book.
+#[mcp_server(name = "novel")]
+mod novel {
+    use aster_runtime::{ToolContext, mcp_prompt, mcp_resource, mcp_tool};
+
+    /// A page of the novel.
+    #[mcp_resource(uri = "book://novel/{page}", tier = Standard)]
+    pub(crate) fn novel_page(page: String) -> String {
+        format!("the novel's page {page}")
+    }
+
+    /// Asks for a summary.
+    #[mcp_prompt(tier = Standard)]
+    pub(crate) fn summary() -> &'static str {
+        "Sum it up."
+    }
+
+    /// Closes the book, or opens it.
+    #[mcp_tool(tier = Standard)]
+    pub(crate) fn close(ctx: &ToolContext, closed: bool) {
+        let switch = |name: &str| match closed {
+            true => ctx.availability().withhold(name, "the book is closed"),
+            false => ctx.availability().offer(name),
+        };
+        ["novel_page", "summary"].into_iter().for_each(switch);
+    }
+}
+
+#[tokio::test]
+async fn another_servers_closer_template_hides_none_of_the_one_that_is_served() {
+    let host = ready(Host::builder().catalogue(catalogue![pages::SERVER, novel::SERVER])).await;
+    for (shape, told) in [
+        (Shape::Server("pages".to_owned()), "page 7 of novel"),
+        (Shape::Server("novel".to_owned()), "the novel's page 7"),
+        (Shape::Bridge, "the novel's page 7"),
+    ] {
+        for modern in [false, true] {
+            let mut client = Client::new(&host, profile(), shape.clone(), modern).await;
+            let uri = json!({"uri": "book://novel/7"});
+            let read = client.result("resources/read", uri.clone()).await;
+            assert_eq!(read["contents"][0]["text"], told);
+            if !modern {
+                assert_eq!(client.result("resources/subscribe", uri).await, json!({}));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_withheld_when_serving_begins_is_declared_and_may_come() {
+    let host = ready(Host::builder().catalogue(catalogue![novel::SERVER])).await;
+    let mut opener = Client::new(&host, profile(), Shape::Direct, true).await;
+    opener.call("novel__close", json!({"closed": true})).await;
+    let withheld = |catalogue: &aster_runtime::Catalogue| catalogue.prompts().is_empty();
+    tokio::time::timeout(PATIENCE, host.changes().wait_for(withheld)).await.unwrap().unwrap();
+    let shape = Shape::Server("novel".to_owned());
+    let mut client = Client::new(&host, profile(), shape, false).await;
+    let hello: Value = serde_json::from_str(&client.hello).unwrap();
+    for capability in ["resources", "prompts"] {
+        assert_eq!(hello["result"]["capabilities"][capability]["listChanged"], true, "{hello}");
+    }
+    assert_eq!(client.result("prompts/list", json!({})).await["prompts"], json!([]));
+    opener.call("novel__close", json!({"closed": false})).await;
+    while client.result("prompts/list", json!({})).await["prompts"] == json!([]) {}
+    let templates = client.result("resources/templates/list", json!({})).await;
+    assert_eq!(templates["resourceTemplates"][0]["name"], "novel_page");
+    // What scope hides is not declared for that.
+    let hidden = profile().deny(["novel/novel_page", "novel/summary"]);
+    let client = Client::new(&host, hidden, Shape::Direct, true).await;
+    assert!(!client.hello.contains("\"prompts\"") && !client.hello.contains("\"resources\""));
+}
+
 #[tokio::test]
 async fn native_tools_stand_beside_external_ones_and_both_names_are_recorded() {
     let folder = tempfile::tempdir().unwrap();

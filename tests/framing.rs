@@ -59,6 +59,11 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 
 /// The lines that the server writes until the answer to the request after the noise.
 async fn talk(noise: &[Vec<u8>], cuts: usize, modern: bool) -> Vec<Value> {
+    talk_after(&[], noise, cuts, modern).await
+}
+
+/// The same, where the input begins with these bytes.
+async fn talk_after(first: &[u8], noise: &[Vec<u8>], cuts: usize, modern: bool) -> Vec<Value> {
     let host = Host::builder().catalogue(catalogue![hello::TOOL]).build().await.expect("a host");
     let (near, far) = tokio::io::duplex(4096);
     let streams = tokio::io::split(far);
@@ -71,7 +76,7 @@ async fn talk(noise: &[Vec<u8>], cuts: usize, modern: bool) -> Vec<Value> {
         "io.modelcontextprotocol/clientInfo": client,
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let mut bytes = Vec::new();
+    let mut bytes = first.to_vec();
     let mut line = |line: &[u8]| bytes.extend([line, b"\n"].concat());
     if modern {
         let discover =
@@ -103,6 +108,58 @@ async fn talk(noise: &[Vec<u8>], cuts: usize, modern: bool) -> Vec<Value> {
     drop(lines);
     timeout(PATIENCE, server).await.expect("it ends with its input").expect("no panic").expect("no error");
     written
+}
+
+/// The errors among the answers to a line, before the answer to a request after it.
+async fn answers(line: &[u8], modern: bool) -> Vec<Value> {
+    let written = talk(&[line.to_vec()], 8 << 10, modern).await;
+    assert_eq!(written.last().expect("an answer")["result"]["tools"][0]["name"], "aster_mcp");
+    written.into_iter().filter(|message| message.get("error").is_some()).collect()
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_json_is_answered_with_a_parse_error_and_the_next_one_is_served() {
+    let deep = ["[".repeat(128), "]".repeat(128)].concat();
+    let long = ["\"", &"x".repeat(16 << 20), "\""].concat();
+    for modern in [false, true] {
+        for (line, why) in [
+            (&b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"x\":\"\xff\"}"[..], "not JSON"),
+            (b"{\"jsonrpc\":\"2.0\",\"id\":1,", "not JSON"),
+            (b"Server listening on port 3000", "not JSON"),
+            (deep.as_bytes(), "nested"),
+            (long.as_bytes(), "longer than 16 MiB"),
+        ] {
+            let errors = answers(line, modern).await;
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            assert_eq!((&errors[0]["error"]["code"], &errors[0]["id"]), (&json!(-32700), &Value::Null));
+            let told = errors[0]["error"]["message"].as_str().expect("a message");
+            assert!(told.contains(why), "{told}");
+        }
+        // JSON that is no message is another error, and what is empty is none.
+        assert_eq!(answers(deep[1..255].as_bytes(), modern).await[0]["error"]["code"], -32600);
+        for empty in ["", " ", "\r", "\u{feff}", "\u{feff} \r"] {
+            assert_eq!(answers(empty.as_bytes(), modern).await, [] as [Value; 0], "{empty:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_is_no_part_of_a_message() {
+    let ping = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"marked\",\"method\":\"ping\"}";
+    let written = talk(&[ping.as_bytes().to_vec()], 8 << 10, false).await;
+    assert!(written.iter().any(|message| message["id"] == "marked" && message["result"] == json!({})));
+    // Nor of the first one, with which some editors' pipes begin.
+    let written = talk_after("\u{feff}".as_bytes(), &[], 1, false).await;
+    assert_eq!(written[0]["result"]["protocolVersion"], "2025-11-25");
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_json_is_no_beginning_of_a_session() {
+    for modern in [false, true] {
+        let written = talk_after(b"hello\n", &[], 8 << 10, modern).await;
+        assert_eq!(written[0]["error"]["code"], -32700);
+        assert_eq!(written[1]["id"], 0);
+    }
 }
 
 proptest! {

@@ -64,7 +64,7 @@ pub(crate) enum Mcp {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// List the tools too.
+    /// List the tools too, and the resources and prompts.
     #[arg(long)]
     pub(crate) tools: bool,
 }

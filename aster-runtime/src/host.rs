@@ -491,6 +491,8 @@ pub struct CallOptions {
     pub cancellation: CancellationToken,
     /// The name that the caller used, where that is not the id: the audit has both.
     pub requested: Option<String>,
+    /// The server whose resources alone a URI can mean, where not those of all do.
+    pub server: Option<String>,
 }
 
 impl fmt::Debug for CallOptions {
@@ -523,7 +525,7 @@ impl fmt::Debug for HostSession {
 /// What an execute, a read or a get wants to have called.
 enum Target<'a> {
     Tool(&'a ExecuteRequest),
-    Resource(&'a str),
+    Resource { uri: &'a str, server: Option<&'a str> },
     Prompt(&'a str, &'a JsonObject),
 }
 
@@ -532,7 +534,7 @@ impl Target<'_> {
     fn requested(&self) -> &str {
         match self {
             Self::Tool(request) => &request.name,
-            Self::Resource(requested) | Self::Prompt(requested, _) => requested,
+            Self::Resource { uri: requested, .. } | Self::Prompt(requested, _) => requested,
         }
     }
 
@@ -544,8 +546,9 @@ impl Target<'_> {
         };
         match self {
             Self::Tool(request) => Ok((bridge::resolve(&sight.view, &*sight.ranker, &request.name)?, None)),
-            Self::Resource(uri) => {
-                let resource = sight.view.resource(uri).ok_or_else(|| unknown("resource", uri))?;
+            Self::Resource { uri, server } => {
+                let resource =
+                    sight.view.resource_on(*server, uri).ok_or_else(|| unknown("resource", uri))?;
                 Ok((resource.callable(), resource.arguments(uri)))
             }
             Self::Prompt(name, arguments) => {
@@ -564,7 +567,7 @@ impl Target<'_> {
         let mut value = result.into_value();
         match self {
             Self::Tool(_) => {}
-            Self::Resource(uri) => {
+            Self::Resource { uri, .. } => {
                 let contents = value.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten();
                 for contents in contents.filter_map(Value::as_object_mut) {
                     if !contents.contains_key("uri") {
@@ -594,7 +597,7 @@ pub enum Reference<'a> {
 /// What is suggested for an argument (MCP `CompleteResult`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suggested {
-    /// At most [`MAX_SUGGESTIONS`] values.
+    /// At most [`MAX_SUGGESTIONS`] values of [`MAX_SUGGESTED_BYTES`] together.
     pub values: Vec<String>,
     /// How many there are.
     pub total: usize,
@@ -606,6 +609,9 @@ pub struct Suggested {
 ///
 /// Source: MCP 2025-11-25, completion.
 pub const MAX_SUGGESTIONS: usize = 100;
+
+/// How many bytes the values of a completion may have together. A value that is longer alone is never suggested.
+pub const MAX_SUGGESTED_BYTES: usize = 64 << 10;
 
 /// How a call ends without a result of its own.
 enum Ended {
@@ -661,6 +667,16 @@ impl HostSession {
         self.sight().view.clone()
     }
 
+    /// Whether the session may ever see resources, and prompts, whose ids pass: their servers may withhold them now.
+    #[cfg(feature = "serve")]
+    pub(crate) fn may_see(&self, passes: impl Fn(&ToolId) -> bool) -> (bool, bool) {
+        let parts = self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let may_see = |callable: &Tool| passes(callable.id()) && self.scope.shows(callable);
+        let resources = parts.values().flat_map(|part| &part.resources).any(|one| may_see(one.callable()));
+        let prompts = parts.values().flat_map(|part| &part.prompts).any(|one| may_see(one.callable()));
+        (resources, prompts)
+    }
+
     /// What to add to a model request; `None` where the session sees nothing.
     #[must_use]
     pub fn injection(&self) -> Option<Injection> {
@@ -710,7 +726,8 @@ impl HostSession {
     ///
     /// A URI that means nothing, or nothing that the session may see, is denied by [`Check::Scope`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Completed {
-        self.run(Target::Resource(uri), options).await
+        let server = options.server.clone();
+        self.run(Target::Resource { uri, server: server.as_deref() }, options).await
     }
 
     /// Gets a prompt by its id. The result's value is `{"description": …, "messages": […]}` (MCP `GetPromptResult`). Text
@@ -734,14 +751,21 @@ impl HostSession {
             Reference::Prompt(id) => sight.view.prompt(&ToolId::parse(id)?)?.suggest(argument, typed),
         };
         let total = values.len();
-        values.truncate(MAX_SUGGESTIONS);
+        values.retain(|value| value.len() <= MAX_SUGGESTED_BYTES);
+        let mut bytes = 0;
+        let fitting = values.iter().take(MAX_SUGGESTIONS).take_while(|value| {
+            bytes += value.len();
+            bytes <= MAX_SUGGESTED_BYTES
+        });
+        let fitting = fitting.count();
+        values.truncate(fitting);
         Some(Suggested { has_more: total > values.len(), values, total })
     }
 
-    /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`, or of a
-    /// `resource` that it leaves out. It reports it, so that this is in the audit like the call of an unknown id.
-    pub fn refuse_unknown(&self, what: &str, requested: &str) -> Completed {
-        let message = format!("no {what} `{}` is known", text::one_line(requested, 128));
+    /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`. It reports it, so
+    /// that this is in the audit like the call of an unknown id.
+    pub fn refuse_unknown(&self, requested: &str) -> Completed {
+        let message = format!("no tool `{}` is known", text::one_line(requested, 128));
         let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(Denied::new(Check::Scope, message).into()))
     }

@@ -226,7 +226,14 @@ impl View {
     /// The visible resource that a URI means: the one whose URI it is, else the template that describes it most closely.
     #[must_use]
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        let matching = self.resources.iter().filter(|resource| resource.template().matches(uri).is_some());
+        self.resource_on(None, uri)
+    }
+
+    /// The same, where only those of one server are meant: another's may describe the URI more closely.
+    pub(crate) fn resource_on(&self, server: Option<&str>, uri: &str) -> Option<&Arc<Resource>> {
+        let here =
+            self.resources.iter().filter(|resource| server.is_none_or(|on| resource.id().server() == on));
+        let matching = here.filter(|resource| resource.template().matches(uri).is_some());
         // Of two that are equally close it is the first: `max_by_key` would take the last.
         matching.rev().max_by_key(|resource| resource.template().precision())
     }

@@ -116,6 +116,16 @@ fn broken(#[arg(complete = panics)] word: String) -> String {
     word
 }
 
+/// Is suggested what fills pages.
+#[mcp_prompt(tier = Standard, server = "app")]
+fn wordy(#[arg(complete = pages)] word: String) -> String {
+    word
+}
+
+fn pages(_: &str) -> Vec<String> {
+    [30, 65, 30, 30, 1].map(|kib| "x".repeat(kib << 10)).into()
+}
+
 fn panics(_: &str) -> Vec<String> {
     panic!("on purpose")
 }
@@ -137,8 +147,15 @@ fn run_at(
     format!("{region} {tries:?}")
 }
 
-const CATALOGUE: NativeCatalogue =
-    catalogue![Notes::SERVER, icon::RESOURCE, failing::PROMPT, broken::PROMPT, count::TOOL, run_at::TOOL,];
+const CATALOGUE: NativeCatalogue = catalogue![
+    Notes::SERVER,
+    icon::RESOURCE,
+    failing::PROMPT,
+    broken::PROMPT,
+    wordy::PROMPT,
+    count::TOOL,
+    run_at::TOOL,
+];
 
 #[derive(Default)]
 struct Records(Mutex<Vec<Record>>);
@@ -288,9 +305,15 @@ async fn a_prompt_reads_text_as_what_it_takes() {
             .to_string()
             .contains("dry 3 None")
     );
+    // Clients whose forms have all fields write those that were left empty, too.
+    for nothing in ["", " ", "null"] {
+        let told = summary(json!({"tone": "dry", "words": nothing, "of": nothing})).await.result.into_value();
+        assert!(told["messages"][0].to_string().contains(&format!(r#"dry 3 Some(\"{nothing}\")"#)), "{told}");
+    }
     for wrong in [
         json!({}),
         json!({"tone": "loud"}),
+        json!({"tone": ""}),
         json!({"tone": "dry", "words": "9"}),
         json!({"tone": "dry", "x": "1"}),
     ] {
@@ -342,6 +365,10 @@ async fn arguments_are_completed() {
     assert_eq!(values(note, "folder", "o").values, ["o!", "other"]);
     assert_eq!(session.complete(Reference::Resource("notes://other/7"), "folder", ""), None);
     assert!(values(Reference::Prompt("app/broken"), "word", "").values.is_empty());
+    // What is too long alone is left out, and the others as soon as they are too long together.
+    let long = values(Reference::Prompt("app/wordy"), "word", "");
+    let sizes: Vec<usize> = long.values.iter().map(String::len).collect();
+    assert_eq!((sizes, long.total, long.has_more), (vec![30 << 10, 30 << 10], 5, true));
 }
 
 #[tokio::test]

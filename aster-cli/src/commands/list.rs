@@ -1,11 +1,12 @@
 //! `aster mcp list`: the servers, what was left out, and what the manifest costs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use aster_runtime::catalogue::{Health, Problem, Server};
+use aster_runtime::catalogue::{Health, Problem, Resource, Server, Tool};
 use aster_runtime::config::Origin;
 use aster_runtime::text::one_line;
-use aster_runtime::{Tier, View};
+use aster_runtime::{Host, HostSession, Tier, View};
 use serde::Serialize;
 
 use crate::args::List;
@@ -22,6 +23,10 @@ struct Listed {
     tokens: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<ToolRow>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Vec<ToolRow>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompts: Option<Vec<ToolRow>>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +40,10 @@ struct Row {
     tools: usize,
     /// How many a filter hides.
     hidden: usize,
+    /// How many resources and templates of resources can be seen.
+    resources: usize,
+    /// How many prompts can be seen.
+    prompts: usize,
     tiers: BTreeMap<Tier, usize>,
     group: String,
     title: Option<String>,
@@ -55,68 +64,102 @@ struct Tokens {
     schemas: usize,
 }
 
+/// A tool, a resource or a prompt.
 #[derive(Serialize)]
 struct ToolRow {
     id: String,
+    /// Of a resource, or its template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
     tier: Tier,
     group: String,
     summary: String,
 }
 
 pub(crate) fn run(running: &Running, arguments: &List, output: Output) -> Result<Exit, Failure> {
-    let catalogue = running.host.catalogue();
-    let view = running.session.view();
-    let servers = catalogue.servers().iter().map(|server| row(running, &view, server)).collect();
-    let injection = running.session.injection();
-    let tools = || {
-        let row = |tool: &aster_runtime::catalogue::Tool| ToolRow {
-            id: one_line(tool.id().as_str(), 330),
-            tier: tool.tier(),
-            group: tool.group().to_owned(),
-            summary: tool.summary().to_owned(),
-        };
-        view.tools().iter().map(|tool| row(tool)).collect()
+    let origin = |server: &Server| match running.config.server(&server.name).map(|server| server.origin) {
+        _ if server.native => "native",
+        Some(Origin::Project) => "project",
+        _ => "user",
     };
-    output.report(&Listed {
-        servers,
-        left_out: catalogue.problems().to_vec(),
-        tokens: Tokens {
-            manifest: injection.as_ref().map_or(0, |injection| injection.manifest_tokens),
-            prompt: injection.as_ref().map_or(0, |injection| injection.prompt_tokens),
-            budget: running.host.config().inventory_budget_tokens(),
-            schemas: view.schema_tokens(),
-        },
-        tools: arguments.tools.then(tools),
-    })?;
+    output.report(&listed(&running.host, &running.session, origin, arguments.tools))?;
     if running.config.files.is_empty() {
         output.note("no external servers are configured; `aster init` writes a file to start from");
     }
     Ok(Exit::Success)
 }
 
-fn row(running: &Running, view: &View, server: &Server) -> Row {
+fn listed(
+    host: &Host,
+    session: &HostSession,
+    origin: impl Fn(&Server) -> &'static str,
+    in_full: bool,
+) -> Listed {
+    let (catalogue, view, injection) = (host.catalogue(), session.view(), session.injection());
+    let servers = catalogue.servers().iter().map(|server| row(&view, server, origin(server))).collect();
+    let tools = || view.tools().iter().map(|tool| ToolRow::new(tool, None)).collect();
+    let resources = || {
+        let row = |one: &Arc<Resource>| ToolRow::new(one.callable(), Some(one.template().as_str()));
+        view.resources().iter().map(row).collect()
+    };
+    let prompts = || view.prompts().iter().map(|prompt| ToolRow::new(prompt.callable(), None)).collect();
+    Listed {
+        servers,
+        left_out: catalogue.problems().to_vec(),
+        tokens: Tokens {
+            manifest: injection.as_ref().map_or(0, |injection| injection.manifest_tokens),
+            prompt: injection.as_ref().map_or(0, |injection| injection.prompt_tokens),
+            budget: host.config().inventory_budget_tokens(),
+            schemas: view.schema_tokens(),
+        },
+        tools: in_full.then(tools),
+        resources: in_full.then(resources),
+        prompts: in_full.then(prompts),
+    }
+}
+
+fn row(view: &View, server: &Server, origin: &'static str) -> Row {
     let visible: Vec<_> = view.tools().iter().filter(|tool| tool.id().server() == server.name).collect();
     let mut tiers = BTreeMap::new();
     for tool in &visible {
         *tiers.entry(tool.tier()).or_default() += 1;
     }
-    let origin = match running.config.server(&server.name).map(|server| server.origin) {
-        _ if server.native => "native",
-        Some(Origin::Project) => "project",
-        _ => "user",
-    };
     Row {
         name: server.name.clone(),
         origin,
         health: server.health.clone(),
         tools: visible.len(),
         hidden: server.tools.saturating_sub(visible.len()),
+        resources: view.resources().iter().filter(|one| one.id().server() == server.name).count(),
+        prompts: view.prompts().iter().filter(|one| one.id().server() == server.name).count(),
         tiers,
         group: server.group.clone(),
         title: server.title.clone(),
         description: server.description.clone(),
         version: server.version.as_deref().map(|version| one_line(version, 40)),
         protocol: server.protocol.as_deref().map(|protocol| one_line(protocol, 40)),
+    }
+}
+
+impl ToolRow {
+    fn new(callable: &Tool, uri: Option<&str>) -> Self {
+        Self {
+            id: one_line(callable.id().as_str(), 330),
+            uri: uri.map(str::to_owned),
+            tier: callable.tier(),
+            group: callable.group().to_owned(),
+            summary: callable.summary().to_owned(),
+        }
+    }
+
+    /// The cells of a table, with what the row stands for, unless that is a tool.
+    fn cells(&self, what: Option<&str>) -> [String; 3] {
+        let what = match (what, &self.uri) {
+            (Some(what), Some(uri)) => format!("{what} {}: ", one_line(uri, 100)),
+            (Some(what), None) => format!("{what}: "),
+            (None, _) => String::new(),
+        };
+        [self.id.clone(), self.tier.to_string(), format!("{what}{}", one_line(&self.summary, 100))]
     }
 }
 
@@ -142,10 +185,15 @@ impl Row {
 
     fn cells(&self) -> [String; 6] {
         let tiers: Vec<String> = self.tiers.iter().map(|(tier, count)| format!("{count} {tier}")).collect();
-        let tools = match self.hidden {
+        let mut tools = match self.hidden {
             0 => self.tools.to_string(),
             hidden => format!("{} ({hidden} hidden)", self.tools),
         };
+        for (number, noun) in [(self.resources, "resource"), (self.prompts, "prompt")] {
+            if number > 0 {
+                tools.push_str(&format!("; {}", count(number, noun)));
+            }
+        }
         [
             self.name.clone(),
             self.origin.to_owned(),
@@ -164,10 +212,12 @@ impl Report for Listed {
             true => "no servers".to_owned(),
             false => render::table(header, self.servers.iter().map(Row::cells)),
         }];
-        if let Some(tools) = self.tools.as_ref().filter(|tools| !tools.is_empty()) {
-            let cells =
-                |tool: &ToolRow| [tool.id.clone(), tool.tier.to_string(), one_line(&tool.summary, 100)];
-            parts.push(render::table(["Tool", "Tier", "What it does"], tools.iter().map(cells)));
+        let of = [(&self.tools, None), (&self.resources, Some("resource")), (&self.prompts, Some("prompt"))];
+        let cells =
+            of.into_iter().flat_map(|(rows, what)| rows.iter().flatten().map(move |row| row.cells(what)));
+        let cells: Vec<_> = cells.collect();
+        if !cells.is_empty() {
+            parts.push(render::table(["Tool", "Tier", "What it does"], cells));
         }
         let reasons: Vec<String> = self.servers.iter().filter_map(Row::reason).collect();
         if !reasons.is_empty() {
@@ -194,5 +244,71 @@ impl Report for Listed {
             ));
         }
         parts.join("\n\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aster_runtime::{Profile, catalogue, mcp_server};
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Keeps notes.
+    #[mcp_server]
+    mod notes {
+        use aster_runtime::{mcp_prompt, mcp_resource, mcp_tool};
+
+        /// Writes a note.
+        #[mcp_tool(tier = Elevated)]
+        pub(super) fn write() {}
+
+        /// Any note.
+        #[mcp_resource(uri = "notes://{number}", tier = Standard)]
+        pub(super) fn note(number: u8) -> String {
+            number.to_string()
+        }
+
+        /// The first note.
+        #[mcp_resource(uri = "notes://first", tier = Restricted)]
+        pub(super) fn first() -> &'static str {
+            "hello"
+        }
+
+        /// Asks for a summary.
+        #[mcp_prompt(tier = Standard)]
+        pub(super) fn summary() -> &'static str {
+            "Sum it up."
+        }
+    }
+
+    #[tokio::test]
+    async fn resources_and_prompts_are_shown_beside_tools() {
+        let host = Host::builder().catalogue(catalogue![notes::SERVER]).build().await.expect("a host");
+        let session = host.session(Profile::new("test").deny(["notes/first"])).expect("a session");
+        let listed = listed(&host, &session, |_| "native", true);
+        let human = listed.human();
+        let (shown, _) = human.split_once("\n\nThe manifest").expect("what it costs");
+        assert_snapshot!(shown, @"
+          Server   From     State   Tools                     Tiers        Protocol
+        ─────────────────────────────────────────────────────────────────────────────
+          notes    native   ready   1; 1 resource; 1 prompt   1 elevated
+
+          Tool            Tier       What it does
+        ───────────────────────────────────────────────────────────────────
+          notes/write     elevated   Writes a note.
+          notes/note      standard   resource notes://{number}: Any note.
+          notes/summary   standard   prompt: Asks for a summary.
+        ");
+        let json = serde_json::to_value(&listed).expect("JSON");
+        assert_eq!(
+            (&json["servers"][0]["resources"], &json["servers"][0]["prompts"]),
+            (&json!(1), &json!(1))
+        );
+        let note = json!({"id": "notes/note", "uri": "notes://{number}", "tier": "standard", "group": "notes",
+            "summary": "Any note."});
+        assert_eq!(json["resources"], json!([note]));
+        assert_eq!(json["prompts"][0]["id"], "notes/summary");
     }
 }

@@ -136,20 +136,25 @@ pub(super) fn requires(schema: &Value, name: &str) -> bool {
 const MAX_REFERENCES: usize = 8;
 
 /// Arguments of a client that can write text alone: what the schema does not take as text is read as JSON. What cannot be
-/// read stays, for the schema to refuse.
+/// read stays, for the schema to refuse. A client that always writes all arguments has nothing but `""` and `null` for what
+/// is not there, so that what need not be there, and takes no text, then is not.
 ///
 /// Source: MCP 2025-11-25, `GetPromptRequest` and resource templates, whose arguments are strings.
 pub(super) fn from_strings(schema: &Value, mut arguments: JsonObject) -> JsonObject {
-    for (name, argument) in &mut arguments {
-        let Value::String(text) = argument else { continue };
+    arguments.retain(|name, argument| {
+        let Value::String(text) = &*argument else { return true };
         let property = schema.get("properties").and_then(|properties| properties.get(name));
-        let Some(property) = property else { continue };
-        if !admits_text(schema, property, MAX_REFERENCES)
-            && let Ok(value) = serde_json::from_str::<Value>(text)
-        {
+        if property.is_none_or(|property| admits_text(schema, property, MAX_REFERENCES)) {
+            return true;
+        }
+        if matches!(text.trim(), "" | "null") && !requires(schema, name) {
+            return false;
+        }
+        if let Ok(value) = serde_json::from_str::<Value>(text) {
             *argument = value;
         }
-    }
+        true
+    });
     arguments
 }
 

@@ -130,11 +130,14 @@ pub(super) async fn tell(context: &RequestContext<RoleServer>, event: Event, las
     // A client that has gone does not hear of it; the call ends by its own cancellation.
     match event {
         Event::Progress { done, total, message } => {
-            // It must not go back, and whoever asked for an approval has reported before the tool does.
-            *last = last.max(done);
+            // It must increase (MCP, basic, progress), and whoever asked for an approval has reported before the tool does.
+            if !done.is_finite() || done <= *last {
+                return;
+            }
+            *last = done;
             let Some(token) = context.meta.get_progress_token() else { return };
-            let mut progress = ProgressNotificationParam::new(token, *last);
-            progress.total = total;
+            let mut progress = ProgressNotificationParam::new(token, done);
+            progress.total = total.filter(|total| total.is_finite());
             progress.message = message;
             let _ = context.peer.notify_progress(progress).await;
         }

@@ -7,6 +7,7 @@
 pub mod binary;
 #[cfg(feature = "serve-http")]
 pub mod http;
+mod lines;
 mod link;
 mod names;
 mod offer;
@@ -28,13 +29,13 @@ use futures_util::future::{join, join_all};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, ConstString, GetPromptRequestParams, GetPromptResponse, Implementation, InputResponses,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    LoggingLevel, PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{
     NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext, SubscriptionSink,
@@ -54,7 +55,7 @@ use self::rounds::{Asking, Rounds, Turn};
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
 use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
-use crate::scope::{FilterError, View};
+use crate::scope::FilterError;
 use crate::session::Profile;
 use crate::text;
 use crate::tool::{ClientInfo, JsonObject, ToolResult};
@@ -127,10 +128,10 @@ struct Service {
     /// Held while the offer is made anew.
     renewing: Mutex<()>,
     listeners: Mutex<Listeners>,
-    next_listener: AtomicU64,
-    /// Whether there is a resource when serving begins: what was not declared then cannot be asked for later.
+    next_number: AtomicU64,
+    /// Whether there may be a resource, when serving begins: what was not declared then cannot be asked for later.
     has_resources: bool,
-    /// Whether there is a prompt.
+    /// Whether there may be a prompt.
     has_prompts: bool,
     rounds: Arc<Rounds>,
     /// Cancelled when nobody is served any more.
@@ -144,13 +145,6 @@ struct Listeners {
     sinks: HashMap<u64, SubscriptionSink>,
 }
 
-/// Whether a session sees anything on this native server.
-fn is_known(view: &View, name: &str) -> bool {
-    view.servers().iter().any(|server| server.native && server.name == name)
-        || view.resources().iter().any(|resource| resource.id().server() == name)
-        || view.prompts().iter().any(|prompt| prompt.id().server() == name)
-}
-
 impl Service {
     fn new(
         host: Host,
@@ -159,14 +153,15 @@ impl Service {
         ended: CancellationToken,
     ) -> Result<Arc<Self>, ServeError> {
         let viewer = host.session(profile)?;
-        if let Shape::Server(name) = &shape
-            && !is_known(&viewer.view(), name)
-        {
-            return Err(ServeError::UnknownServer(name.clone()));
+        let (has_resources, has_prompts) = viewer.may_see(|id| shape.offers(id));
+        if let Shape::Server(name) = &shape {
+            let view = viewer.view();
+            let has_tools = view.servers().iter().any(|server| server.native && server.name == *name);
+            if !has_tools && !has_resources && !has_prompts {
+                return Err(ServeError::UnknownServer(name.clone()));
+            }
         }
-        let offer = Offer::new(&host, &viewer, &shape);
-        let (has_resources, has_prompts) = (offer.has_resources(), offer.has_prompts());
-        let offer = watch::Sender::new(Arc::new(offer));
+        let offer = watch::Sender::new(Arc::new(Offer::new(&host, &viewer, &shape)));
         let rounds = Rounds::new(ended.clone()).map_err(|error| ServeError::Random(error.to_string()))?;
         Ok(Arc::new(Self {
             host,
@@ -177,7 +172,7 @@ impl Service {
             offer,
             renewing: Mutex::default(),
             listeners: Mutex::default(),
-            next_listener: AtomicU64::new(0),
+            next_number: AtomicU64::new(0),
             rounds,
             ended,
         }))
@@ -185,6 +180,11 @@ impl Service {
 
     fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.borrow())
+    }
+
+    /// A number that nothing else has.
+    fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What a client means by the name of a tool. Waits for the tool's server where that is still starting: a client may
@@ -269,6 +269,7 @@ struct Server {
 
 /// What belongs to one connection.
 struct Connection {
+    number: u64,
     /// Made when it is first needed.
     session: OnceLock<Arc<HostSession>>,
     log_level: AtomicU8,
@@ -285,6 +286,7 @@ struct Connection {
 impl Server {
     fn new(service: Arc<Service>, local: bool) -> Self {
         let connection = Connection {
+            number: service.number(),
             session: OnceLock::new(),
             log_level: AtomicU8::new(LoggingLevel::Info as u8),
             listens: AtomicBool::new(false),
@@ -377,8 +379,8 @@ impl ServerHandler for Server {
         let again = (request.input_responses, request.request_state);
         let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again);
         let start = |options| async move { call(&service, &session, &name, arguments, options).await };
-        let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
-        match self.service.rounds.answer(&context, asking, start, failed).await? {
+        let failure = |result: &Result<ToolResult, _>| result.as_ref().ok().and_then(ToolResult::failure);
+        match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(result) => Ok(raw::result(result?).into()),
         }
@@ -476,6 +478,12 @@ impl ServerHandler for Server {
         tell(&context.peer, self.missed_changes()).await;
     }
 
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        if let Some(id) = cancelled.request_id {
+            self.service.rounds.give_up(&(self.connection.number, id));
+        }
+    }
+
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
@@ -485,7 +493,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.service.next_listener.fetch_add(1, Ordering::Relaxed);
+        let key = self.service.number();
         self.service.listeners().sinks.insert(key, context.sink().clone());
         let _gone = Gone { service: &self.service, key };
         let tell = async {
@@ -533,7 +541,7 @@ async fn call(
     };
     match service.target(name, &options.cancellation).await {
         None => {
-            session.refuse_unknown("tool", name);
+            session.refuse_unknown(name);
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
@@ -562,6 +570,7 @@ impl Server {
             arguments: Value::Object(arguments.clone()),
             responses,
             state,
+            origin: (self.connection.number, context.id.clone()),
             caller: principal.unwrap_or_default().into_bytes(),
             front: Front { level: self.level(context), client },
             legacy: is_legacy(context),
@@ -572,7 +581,9 @@ impl Server {
     fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let mut client = ClientInfo::default();
-        client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
+        let name = context.client_info().map(|client| client.name);
+        // Made fit to be shown, it might be the name of another, which the user trusts.
+        client.name = name.filter(|name| text::one_line(name, 100) == *name);
         client.vouched = vouched;
         if let Some(elicitation) = &capabilities.elicitation {
             client.urls = elicitation.url.is_some();

@@ -138,14 +138,6 @@ impl Offer {
         Ok((page, next.map(|last| URL_SAFE_NO_PAD.encode(&last.name))))
     }
 
-    pub(super) fn has_resources(&self) -> bool {
-        !self.resources.is_empty()
-    }
-
-    pub(super) fn has_prompts(&self) -> bool {
-        !self.prompts.is_empty()
-    }
-
     /// Which lists are others than in `before`. The definitions of tools may change, those of resources and prompts cannot.
     pub(super) fn changes_since(&self, before: &Self) -> Changes {
         Changes {

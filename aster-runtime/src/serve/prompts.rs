@@ -60,8 +60,8 @@ impl Server {
         let again = (request.input_responses, request.request_state);
         let asking = self.asking(&context, ("prompts/get", &request.name), &arguments, again);
         let start = |options| async move { session.get_prompt(&id, arguments, options).await };
-        let failed = |got: &Completed| got.result.is_error();
-        match self.service.rounds.answer(&context, asking, start, failed).await? {
+        let failure = |got: &Completed| got.result.failure();
+        match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(got) => {
                 let mut result: GetPromptResult = result(got, || unknown("prompt", &request.name))?;

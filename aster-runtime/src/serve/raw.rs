@@ -5,14 +5,16 @@
 //! does with it what the client's era demands, and the edge, as the last step before the bytes, puts the raw one in its
 //! place: `Restoring` on standard output, `body` on HTTP.
 //!
-//! Constraints it imposes on itself: only the handler makes carriers, and what stands inside one is never looked for
-//! another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
+//! Constraints it imposes on itself: only the handler makes carriers, whose mark is this process's own, and what stands
+//! inside one is never looked for another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
 
 #[cfg(feature = "serve-http")]
 pub(super) mod body;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolResult, ClientRequest, GetMeta as _, JsonRpcMessage, ListToolsResult, MetaObject,
     ProtocolVersion, ServerResult,
@@ -20,12 +22,17 @@ use rmcp::model::{
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::lines::Unreadable;
 use crate::tool::{JsonObject, ToolResult};
 
-/// Where a carrier has what it carries.
-const KEY: &str = "aster/raw";
+/// Where a carrier has what it carries. No stranger can know it, so that nothing of theirs is taken for a carrier.
+fn key() -> &'static str {
+    static KEY: LazyLock<String> = LazyLock::new(|| format!("aster/raw-{}", uuid::Uuid::now_v7().simple()));
+    &KEY
+}
 
 /// The carrier of a call's result.
 pub(super) fn result(result: ToolResult) -> CallToolResult {
@@ -43,18 +50,21 @@ pub(super) fn list(definitions: Vec<Value>, next_cursor: Option<String>) -> List
 }
 
 fn meta(raw: Value) -> MetaObject {
-    MetaObject(Map::from_iter([(KEY.to_owned(), raw)]))
+    MetaObject(Map::from_iter([(key().to_owned(), raw)]))
 }
 
 /// A transport that puts what carriers carry in their place.
 ///
-/// It also keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
+/// It answers the lines that were not even JSON, and keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
 /// as the one that cancels a probe which took too long, for the end of the connection.
 ///
 /// And it lets what was just sent come to its end before it says that the input has: rmcp would otherwise not tell its sender,
 /// which waits for it, and hold the process for seconds.
 pub(super) struct Restoring<T> {
     transport: T,
+    unreadable: mpsc::Receiver<Unreadable>,
+    /// The answer to such a line, while it is sent: reading is broken off and taken up again at any time.
+    answer: Option<BoxFuture<'static, ()>>,
     begun: bool,
     /// When the end of the input is told, once it has come.
     end: Option<Instant>,
@@ -64,8 +74,9 @@ pub(super) struct Restoring<T> {
 const FAREWELL: Duration = Duration::from_millis(100);
 
 impl<T> Restoring<T> {
-    pub(super) fn new(transport: T) -> Self {
-        Self { transport, begun: false, end: None }
+    /// Over a transport, whose input tells what was unreadable.
+    pub(super) fn new(transport: T, unreadable: mpsc::Receiver<Unreadable>) -> Self {
+        Self { transport, unreadable, answer: None, begun: false, end: None }
     }
 }
 
@@ -100,11 +111,26 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(answer) = &mut self.answer {
+                answer.await;
+                self.answer = None;
+            }
             if let Some(end) = self.end {
                 sleep_until(end).await;
                 return None;
             }
-            let Some(message) = self.transport.receive().await else {
+            let message = tokio::select! {
+                biased;
+                Some(unreadable) = self.unreadable.recv() => {
+                    tracing::debug!("{unreadable}");
+                    let sent = self.transport.send(JsonRpcMessage::error(unreadable.into(), None));
+                    // Where nobody reads, the input's end comes next.
+                    self.answer = Some(Box::pin(async { drop(sent.await) }));
+                    continue;
+                }
+                message = self.transport.receive() => message,
+            };
+            let Some(message) = message else {
                 self.end = Some(Instant::now() + FAREWELL);
                 continue;
             };
@@ -127,7 +153,7 @@ fn restore_typed(result: &mut ServerResult) {
         ServerResult::ListToolsResult(carrier) => &mut carrier.meta,
         _ => return,
     };
-    let Some(raw) = meta.as_mut().and_then(|meta| meta.0.shift_remove(KEY)) else { return };
+    let Some(raw) = meta.as_mut().and_then(|meta| meta.0.shift_remove(key())) else { return };
     meta.take_if(|meta| meta.0.is_empty());
     // Without what it carried, a carrier has a handful of fields.
     let Ok(Value::Object(carrier)) = serde_json::to_value(&*result) else { return };

@@ -20,6 +20,7 @@ use super::rounds::Turn;
 use super::{Server, Service, Shape};
 use crate::call::{Check, Completed};
 use crate::catalogue::Resource;
+use crate::host::CallOptions;
 use crate::id::ToolId;
 use crate::text;
 use crate::tool::{INVALID_ARGUMENTS, JsonObject, NOT_FOUND};
@@ -28,12 +29,17 @@ use crate::tool::{INVALID_ARGUMENTS, JsonObject, NOT_FOUND};
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 
 impl Shape {
+    /// The server whose resources and prompts alone are offered, where there is one.
+    fn only(&self) -> Option<&str> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Bridge | Self::Direct => None,
+        }
+    }
+
     /// Whether resources and prompts with this id are offered.
     pub(super) fn offers(&self, id: &ToolId) -> bool {
-        match self {
-            Self::Server(server) => id.server() == server,
-            _ => true,
-        }
+        self.only().is_none_or(|server| id.server() == server)
     }
 }
 
@@ -50,7 +56,7 @@ impl Service {
 
     /// Whether a client may know of the resource with this URI.
     pub(super) fn offers_resource(&self, uri: &str) -> bool {
-        self.viewer.view().resource(uri).is_some_and(|resource| self.shape.offers(resource.id()))
+        self.viewer.view().resource_on(self.shape.only(), uri).is_some()
     }
 
     /// Tells a subscription of the modern era of each change, for as long as it is polled.
@@ -118,16 +124,14 @@ impl Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let session = self.session(&context);
         let uri = request.uri.clone();
-        // What a shape leaves out is unknown and recorded like what scope hides.
-        if session.view().resource(&uri).is_some() && !self.service.offers_resource(&uri) {
-            session.refuse_unknown("resource", &uri);
-            return Err(unknown(&uri));
-        }
         let again = (request.input_responses, request.request_state);
         let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again);
-        let start = |options| async move { session.read_resource(&uri, options).await };
-        let failed = |read: &Completed| read.result.is_error();
-        match self.service.rounds.answer(&context, asking, start, failed).await? {
+        // What a shape leaves out is unknown like what scope hides.
+        let server = self.service.shape.only().map(str::to_owned);
+        let start =
+            |options| async move { session.read_resource(&uri, CallOptions { server, ..options }).await };
+        let failure = |read: &Completed| read.result.failure();
+        match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(read) => {
                 let mut result: ReadResourceResult = result(read, || unknown(&request.uri))?;

@@ -15,12 +15,15 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::ErrorData;
 use rmcp::model::{
-    ClientCapabilities, InputRequest, InputRequiredResult, InputResponses, RequestStateCodec, SealOptions,
+    ClientCapabilities, InputRequest, InputRequests, InputRequiredResult, InputResponses, RequestId,
+    RequestStateCodec, SealOptions,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -31,9 +34,10 @@ use crate::tool::{AskError, AskKind};
 /// How long a parked call waits for its client. Whatever asked has gone on before that by its own limit.
 const PARKED: Duration = Duration::from_secs(600);
 
-/// How many calls may be parked, of one caller and in all; the oldest is cancelled.
-const PARKED_OF_ONE: usize = 32;
-const PARKED_IN_ALL: usize = 512;
+/// How many calls may be parked, and how many bytes of arguments and questions these may hold. A call that finds no room
+/// has no answer to its question: none makes another give way, since callers who have not proved who they are count as one.
+const PARKED_OF_ONE: Room = Room { calls: 32, bytes: 32 << 20 };
+const PARKED_IN_ALL: Room = Room { calls: 512, bytes: 128 << 20 };
 
 /// How long the end of serving waits for calls to be recorded.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -50,6 +54,8 @@ pub(super) struct Asking<'a> {
     pub(super) responses: Option<InputResponses>,
     /// What it repeats.
     pub(super) state: Option<String>,
+    /// The request itself: the number of its connection, and its id there.
+    pub(super) origin: (u64, RequestId),
     /// Whose it is: who has proved who it is, or nobody in particular.
     pub(super) caller: Vec<u8>,
     pub(super) front: Front,
@@ -87,9 +93,9 @@ pub(super) enum Turn<T> {
 }
 
 /// The protocol's error for a call that needs what its client does not have.
-fn missing_capability(unsupported: &[AskKind]) -> ErrorData {
+fn missing_capability(missing: &[AskKind]) -> ErrorData {
     let mut required = json!({});
-    for kind in unsupported {
+    for kind in missing {
         for (name, capability) in kind.required().as_object().into_iter().flatten() {
             match &mut required[name] {
                 Value::Object(known) => known.extend(capability.as_object().cloned().unwrap_or_default()),
@@ -189,6 +195,13 @@ impl Exchange {
         }
     }
 
+    /// Leaves the open questions without an answer.
+    fn refuse(&mut self, error: &AskError) {
+        for open in self.open.drain(..) {
+            let _ = open.asked.answer.send(Err(error.clone()));
+        }
+    }
+
     /// Goes on until the call is done or, in the modern era, has questions for its client. `None` is the latter.
     async fn go_on(
         &mut self,
@@ -246,9 +259,34 @@ impl Exchange {
 
 struct Parked {
     id: [u8; 16],
+    origin: (u64, RequestId),
     caller: Vec<u8>,
+    bytes: usize,
+    until: Instant,
     exchange: Exchange,
     _expiry: AbortOnDropHandle<()>,
+}
+
+/// How much is parked, or may be.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    calls: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// What these take, and when the first of them goes.
+    fn taken<'a>(parked: impl Iterator<Item = &'a Parked>) -> (Self, Option<Instant>) {
+        parked.fold((Self::default(), None), |(room, first), parked| {
+            let room = Self { calls: room.calls + 1, bytes: room.bytes + parked.bytes };
+            (room, first.or(Some(parked.until)))
+        })
+    }
+
+    /// Whether another call of so many bytes fits in beside what is taken.
+    fn fits(self, taken: Self, bytes: usize) -> bool {
+        taken.calls < self.calls && taken.bytes.saturating_add(bytes) <= self.bytes
+    }
 }
 
 /// The calls of everybody who is served.
@@ -270,14 +308,14 @@ impl Rounds {
 
     /// Answers a request: begins what `start` makes, or goes on with the parked call that the request repeats.
     ///
-    /// A call that `failed` because its client cannot be asked something is an error of the protocol in the modern era; in
-    /// the legacy one it is the call's.
+    /// A call that failed because its client cannot be asked something is an error of the protocol in the modern era; in
+    /// the legacy one it is the call's. `failure` is what a call that failed says of it.
     pub(super) async fn answer<T, F>(
         self: &Arc<Self>,
         context: &RequestContext<RoleServer>,
         mut request: Asking<'_>,
         start: impl FnOnce(CallOptions) -> F,
-        failed: impl FnOnce(&T) -> bool,
+        failure: impl FnOnce(&T) -> Option<String>,
     ) -> Result<Turn<T>, ErrorData>
     where
         T: Send + 'static,
@@ -306,21 +344,39 @@ impl Rounds {
             cancellation.cancel();
             pending().await
         };
-        let done = tokio::select! {
-            done = exchange.go_on(context, request.legacy, &self.ended) => done,
-            () = given_up => None,
+        tokio::pin!(given_up);
+        let (done, link) = loop {
+            let done = tokio::select! {
+                done = exchange.go_on(context, request.legacy, &self.ended) => done,
+                () = &mut given_up => None,
+            };
+            let link = Arc::clone(&exchange.link);
+            match done {
+                Some(done) => break (done, link),
+                None => match self.park(exchange, &request, &context.ct) {
+                    Ok(questions) => return Ok(Turn::InputRequired(questions)),
+                    Err((full, refused)) => {
+                        exchange = refused;
+                        exchange.refuse(&full);
+                    }
+                },
+            }
         };
         match done {
-            None => Ok(Turn::InputRequired(self.park(exchange, &request))),
-            Some(Ok(output)) => {
-                let unsupported = exchange.link.unsupported();
+            Ok(output) => {
+                let mut missing = link.unsupported();
                 let output = output.downcast().map_err(|_| broken("the call became another"))?;
-                if !request.legacy && !unsupported.is_empty() && failed(&output) {
-                    return Err(missing_capability(&unsupported));
+                if !request.legacy && !missing.is_empty() {
+                    // It may have found another way, and failed on that.
+                    let told = failure(&output).unwrap_or_default();
+                    missing.retain(|kind| told.contains(&AskError::Unsupported(*kind).to_string()));
+                    if !missing.is_empty() {
+                        return Err(missing_capability(&missing));
+                    }
                 }
                 Ok(Turn::Done(*output))
             }
-            Some(Err(_)) => Err(broken("the call could not be finished")),
+            Err(_) => Err(broken("the call could not be finished")),
         }
     }
 
@@ -342,31 +398,55 @@ impl Rounds {
         Exchange { link, events, task, cancellation, open, early, named: [0; 3], progress: f64::NEG_INFINITY }
     }
 
-    /// Puts a call aside, and says what the client has to answer.
-    fn park(self: &Arc<Self>, mut exchange: Exchange, request: &Asking<'_>) -> InputRequiredResult {
+    /// Puts a call aside, and says what the client has to answer; or gives it back, where there is no room for it.
+    fn park(
+        self: &Arc<Self>,
+        mut exchange: Exchange,
+        request: &Asking<'_>,
+        given_up: &CancellationToken,
+    ) -> Result<InputRequiredResult, (AskError, Exchange)> {
+        let id = uuid::Uuid::now_v7().into_bytes();
+        let questions: InputRequests =
+            exchange.open.iter().map(|open| (open.key.clone(), open.wire.clone())).collect();
+        let bytes = size(&request.arguments) + size(&questions);
+        let mut parked = self.parked();
+        let of_caller = |one: &&Parked| one.caller == request.caller;
+        for (most, (taken, first)) in [
+            (PARKED_OF_ONE, Room::taken(parked.iter().filter(of_caller))),
+            (PARKED_IN_ALL, Room::taken(parked.iter())),
+        ] {
+            if !most.fits(taken, bytes) {
+                let retry_after = first.map(|first| first.duration_since(Instant::now())).unwrap_or_default();
+                return Err((
+                    AskError::Busy { retry_after: retry_after.max(Duration::from_secs(1)) },
+                    exchange,
+                ));
+            }
+        }
         exchange.link.face(None);
         exchange.early.clear();
-        let questions = exchange.open.iter().map(|open| (open.key.clone(), open.wire.clone())).collect();
-        let id = uuid::Uuid::now_v7().into_bytes();
         let bound_to = request.bound_to();
         let options = SealOptions::new().associated_data(&bound_to).ttl(PARKED);
         let state = self.codec.seal_with(&id, &options);
-        let caller = request.caller.clone();
-        let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
-        // It may be over at once, and must find the call on the table then.
+        // Under the lock: whoever is told later that the request is cancelled finds the call on the table.
+        if !given_up.is_cancelled() {
+            // It may be over at once, and must find the call there too.
+            let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
+            let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
+            let (origin, caller) = (request.origin.clone(), request.caller.clone());
+            let until = Instant::now() + PARKED;
+            parked.push_back(Parked { id, origin, caller, bytes, until, exchange, _expiry: expiry });
+        }
+        Ok(InputRequiredResult::new(Some(questions), Some(state)))
+    }
+
+    /// Cancels the call that this request has left on the table: a client need not know, when it gives a request up, that
+    /// it has just been asked.
+    pub(super) fn give_up(&self, origin: &(u64, RequestId)) {
         let mut parked = self.parked();
-        let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
-        parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
-        let of_caller = |one: &&Parked| one.caller == request.caller;
-        if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
-            && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
-        {
-            parked.remove(oldest);
+        if let Some(at) = parked.iter().position(|parked| parked.origin == *origin) {
+            parked.remove(at);
         }
-        if parked.len() > PARKED_IN_ALL {
-            parked.pop_front();
-        }
-        InputRequiredResult::new(Some(questions), Some(state))
     }
 
     fn resume(&self, state: &str, request: &Asking<'_>) -> Result<Exchange, ErrorData> {
@@ -404,6 +484,11 @@ async fn expire(rounds: Weak<Rounds>, id: [u8; 16], ended: CancellationToken) {
         // Dropped, it is cancelled.
         drop(rounds.take(&id));
     }
+}
+
+/// How many bytes this is as JSON.
+fn size(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(0, |json| json.len())
 }
 
 fn broken(what: &'static str) -> ErrorData {

@@ -1,17 +1,15 @@
 //! Serving over a pair of streams for one client: on standard input and output, the process that started this one.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::lines::Input;
 use super::raw::Restoring;
 use super::{FIRST_ANSWER, ServeError, Server, Service, Shape};
 use crate::host::Host;
@@ -65,7 +63,8 @@ where
     let _follow = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&service).follow()));
     // The user started the client, which started this; and there is only this one.
     let server = Server::new(Arc::clone(&service), true);
-    let transport = Restoring::new(AsyncRwTransport::new(Input { input, ended }, output));
+    let (input, unreadable) = Input::new(input, ended);
+    let transport = Restoring::new(AsyncRwTransport::new(input, output), unreadable);
     let served = match server.serve_with_ct(transport, stop).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
@@ -79,32 +78,4 @@ where
     };
     service.rounds.close().await;
     served
-}
-
-/// Standard input that says when it has ended: subscriptions end with it, and would otherwise hold the process while
-/// rmcp waits for them to answer.
-struct Input<R> {
-    input: R,
-    ended: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let (before, room) = (buffer.filled().len(), buffer.remaining() > 0);
-        let polled = Pin::new(&mut this.input).poll_read(context, buffer);
-        let ended = match &polled {
-            Poll::Ready(Ok(())) => room && buffer.filled().len() == before,
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        };
-        if ended {
-            this.ended.cancel();
-        }
-        polled
-    }
 }

@@ -20,6 +20,10 @@ use crate::session::Session;
 /// How long the client may take to answer a question of a tool.
 pub const ASK_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// How long one call may wait in all for its client's answers. Its own time limit stands still meanwhile, so that without
+/// this a tool could ask for ever.
+pub const ASK_LIMIT: Duration = Duration::from_secs(1800);
+
 /// How grave a message to the client is (RFC 5424, as MCP uses it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -173,7 +177,8 @@ impl ToolContext {
         &self.call_id
     }
 
-    /// When the caller stops waiting. What a call waits for its client's answers does not count, so that this moves.
+    /// When the caller stops waiting. What a call waits for its client's answers does not count, so that this moves, by
+    /// [`ASK_LIMIT`] at most.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.limit.deadline().map(Instant::from)
@@ -200,7 +205,8 @@ impl ToolContext {
         &self.cancelled
     }
 
-    /// Reports progress: `done` of `total`, in a unit of the tool's choice, growing from call to call.
+    /// Reports progress: `done` of `total`, in a unit of the tool's choice, growing from call to call. What does not grow,
+    /// or is no finite number, is not sent (MCP, basic, progress: the value must increase).
     pub fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         if let Some(client) = &self.client {
             client.progress(done, total, message);
@@ -318,17 +324,22 @@ impl ToolContext {
 
     /// Asks several things at once, which some clients then answer in one go, and answers in the same order.
     ///
-    /// The call's own time limit stands still meanwhile; the client has [`ASK_TIMEOUT`].
+    /// The call's own time limit stands still meanwhile; the client has [`ASK_TIMEOUT`], and all questions of one call
+    /// together have [`ASK_LIMIT`].
     pub async fn ask_all(&self, requests: Vec<ClientRequest>) -> Vec<Result<ClientAnswer, AskError>> {
         let kinds: Vec<_> = requests.iter().map(ClientRequest::kind).collect();
         let Some(client) = &self.client else {
             return kinds.into_iter().map(|kind| Err(AskError::Unsupported(kind))).collect();
         };
-        let _paused = self.limit.pause();
-        match tokio::time::timeout(ASK_TIMEOUT, client.ask(requests)).await {
-            Ok(answers) => answers,
-            Err(_) => kinds.iter().map(|_| Err(AskError::TimedOut)).collect(),
-        }
+        let left = ASK_LIMIT.saturating_sub(self.limit.stood());
+        let (patience, late) =
+            if left < ASK_TIMEOUT { (left, AskError::Exhausted) } else { (ASK_TIMEOUT, AskError::TimedOut) };
+        let answers = async {
+            let _paused = self.limit.pause();
+            tokio::time::timeout(patience, client.ask(requests)).await.ok()
+        };
+        let answers = if patience.is_zero() { None } else { answers.await };
+        answers.unwrap_or_else(|| vec![Err(late); kinds.len()])
     }
 }
 

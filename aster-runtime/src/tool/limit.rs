@@ -1,6 +1,7 @@
 //! A call's time limit, which stands still while the call waits for its client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -8,15 +9,21 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 struct Clock {
     deadline: Option<Instant>,
+    /// How long it has stood still in all, but for now.
+    stood: Duration,
     /// How many questions are open, and since when there is one.
     open: usize,
     since: Option<Instant>,
 }
 
 impl Clock {
+    /// How long it has been standing still now.
+    fn standing(&self) -> Duration {
+        self.since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+
     fn deadline(&self) -> Option<Instant> {
-        let waited = self.since.map(|since| since.elapsed()).unwrap_or_default();
-        self.deadline.and_then(|deadline| deadline.checked_add(waited))
+        self.deadline.and_then(|deadline| deadline.checked_add(self.standing()))
     }
 }
 
@@ -32,6 +39,12 @@ impl TimeLimit {
     /// The deadline, if no more time were spent on waiting.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.borrow().deadline()
+    }
+
+    /// How long the clock has stood still in all.
+    pub(crate) fn stood(&self) -> Duration {
+        let clock = self.0.borrow();
+        clock.stood + clock.standing()
     }
 
     /// The clock stands still while this is held.
@@ -75,6 +88,7 @@ impl Drop for Pause {
             clock.open -= 1;
             if clock.open == 0 {
                 clock.deadline = clock.deadline();
+                clock.stood += clock.standing();
                 clock.since = None;
             }
         });
@@ -83,8 +97,6 @@ impl Drop for Pause {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -102,8 +114,10 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(100)).await;
         assert!(!passed.is_finished());
         assert_eq!(limit.deadline(), Some(began + Duration::from_secs(210)));
+        assert_eq!(limit.stood().as_secs(), 200);
         drop(second);
         passed.await.unwrap();
         assert_eq!(began.elapsed().as_secs(), 210);
+        assert_eq!(limit.stood().as_secs(), 200);
     }
 }

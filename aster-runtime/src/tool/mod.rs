@@ -25,7 +25,7 @@ pub use ask::{
 };
 pub use availability::Availability;
 pub(crate) use availability::Withheld;
-pub use context::{ASK_TIMEOUT, ClientLink, LogLevel, ResourceUpdates, ToolContext};
+pub use context::{ASK_LIMIT, ASK_TIMEOUT, ClientLink, LogLevel, ResourceUpdates, ToolContext};
 pub(crate) use limit::TimeLimit;
 pub use prompt::{IntoPrompt, PromptMessage, Suggestions};
 pub use resource::{IntoResource, NOT_FOUND, ResourceContents};

@@ -179,6 +179,12 @@ impl ToolResult {
         self.0.get("isError") == Some(&Value::Bool(true))
     }
 
+    /// What it says of its failure, where it is one.
+    #[cfg(feature = "serve")]
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.is_error().then(|| self.to_text())
+    }
+
     /// The structured content, where there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<&Value> {

@@ -14,7 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::KEY;
+use super::key;
 
 /// The longest message, in bytes. Upstreams' are cut off far below; what is longer breaks the response off, since half a
 /// message is none.
@@ -221,7 +221,7 @@ fn restore(message: &[u8]) -> Option<Vec<u8>> {
     let result = message.get_mut("result")?;
     let carrier = result.as_object_mut()?;
     let meta = carrier.get_mut("_meta")?.as_object_mut()?;
-    let raw = meta.shift_remove(KEY)?;
+    let raw = meta.shift_remove(key())?;
     if meta.is_empty() {
         carrier.shift_remove("_meta");
     }
@@ -233,6 +233,7 @@ fn restore(message: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use std::collections::VecDeque;
     use std::convert::Infallible;
+    use std::sync::LazyLock;
 
     use http::HeaderMap;
     use proptest::prelude::*;
@@ -240,8 +241,14 @@ mod tests {
 
     use super::*;
 
-    const CARRIER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"_meta":{"aster/raw":{"content":[{"type":"é","x":0.1}],"y":{"result":{"_meta":{"aster/raw":2}}}}}}}"#;
-    const RAW: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"é","x":0.1}],"y":{"result":{"_meta":{"aster/raw":2}}},"resultType":"complete"}}"#;
+    static CARRIER: LazyLock<String> = LazyLock::new(|| {
+        let carrier = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"_meta":{"KEY":{"content":[{"type":"é","x":0.1}],"y":{"result":{"_meta":{"KEY":2}}}}}}}"#;
+        carrier.replace("KEY", key())
+    });
+    static RAW: LazyLock<String> = LazyLock::new(|| {
+        let raw = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"é","x":0.1}],"y":{"result":{"_meta":{"KEY":2}}},"resultType":"complete"}}"#;
+        raw.replace("KEY", key())
+    });
 
     /// A body of these frames.
     struct Frames(VecDeque<Frame<Bytes>>);
@@ -295,7 +302,7 @@ mod tests {
         let response = response("application/json; charset=utf-8", frames);
         assert!(response.headers().get(CONTENT_LENGTH).is_none());
         let (out, trailers) = read(response);
-        assert_eq!(String::from_utf8(out).unwrap(), RAW);
+        assert_eq!(String::from_utf8(out).unwrap(), *RAW);
         assert_eq!(trailers.unwrap().len(), 1);
     }
 
@@ -310,6 +317,8 @@ mod tests {
             "no JSON",
             r#"{ "id": 1,"result":{"_meta":{}} }"#,
             r#"{"error":{"_meta":{"aster/raw":1}}}"#,
+            // A stranger's, who can only guess.
+            r#"{"result":{"contents":[],"_meta":{"aster/raw":{"content":[]},"aster/raw-0":1}}}"#,
         ] {
             let out = read(response("application/json", split(message.as_bytes(), &[])));
             assert_eq!(out.0, message.as_bytes());
@@ -324,7 +333,7 @@ mod tests {
             deep = json!([deep]);
         }
         let read: Value = serde_json::from_str(&json!({"result": {"d": deep}}).to_string()).unwrap();
-        let carrier = json!({"id": 1, "result": {"_meta": {KEY: read["result"]}}});
+        let carrier = json!({"id": 1, "result": {"_meta": {key(): read["result"]}}});
         let restored = restore(carrier.to_string().as_bytes()).unwrap();
         assert!(String::from_utf8(restored).unwrap().contains("\"d\":[[["));
     }
@@ -355,11 +364,11 @@ mod tests {
 
     #[test]
     fn every_boundary_is_safe() {
-        let text = format!(": x\n\nid: 1\ndata: {CARRIER}\n\n");
+        let text = format!(": x\n\nid: 1\ndata: {}\n\n", *CARRIER);
         for at in 0..=text.len() {
             for next in [at, at + 1, text.len() / 2] {
                 let (out, _) = read(response("text/event-stream", split(text.as_bytes(), &[at, next])));
-                assert_eq!(String::from_utf8(out).unwrap(), text.replace(CARRIER, RAW));
+                assert_eq!(String::from_utf8(out).unwrap(), text.replace(&*CARRIER, &RAW));
             }
             let (out, _) = read(response("application/json", split(CARRIER.as_bytes(), &[at])));
             assert_eq!(out, RAW.as_bytes());
@@ -370,19 +379,19 @@ mod tests {
         #[test]
         fn events_are_restored_wherever_they_are_split(
             lines in proptest::collection::vec(prop_oneof![
-                Just(format!("data: {CARRIER}\n\n")),
-                Just(format!("id: 1\r\ndata:{CARRIER}\r\n\r\n")),
+                Just(format!("data: {}\n\n", *CARRIER)),
+                Just(format!("id: 1\r\ndata:{}\r\n\r\n", *CARRIER)),
                 Just(": keep-alive\n\n".to_owned()),
                 Just("data:\nretry: 3000\n\n".to_owned()),
                 Just("d\nda\ndata\nevent: data: x\n".to_owned()),
                 Just("data: {\"method\":\"x\",\"params\":{\"aster/raw\":[1]}}\n\n".to_owned()),
             ], 0..6),
-            unfinished in prop_oneof![Just(String::new()), Just("dat".to_owned()), Just(format!("data: {CARRIER}"))],
+            unfinished in prop_oneof![Just(String::new()), Just("dat".to_owned()), Just(format!("data: {}", *CARRIER))],
             at in proptest::collection::vec(any::<usize>(), 0..12),
         ) {
             let text = lines.concat() + &unfinished;
             let (out, _) = read(response("text/event-stream", split(text.as_bytes(), &at)));
-            prop_assert_eq!(String::from_utf8(out).unwrap(), text.replace(CARRIER, RAW));
+            prop_assert_eq!(String::from_utf8(out).unwrap(), text.replace(&*CARRIER, &RAW));
         }
 
         #[test]

@@ -6,6 +6,7 @@
 mod form;
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -34,7 +35,7 @@ impl AskKind {
     #[must_use]
     pub fn required(self) -> Value {
         match self {
-            Self::Form => json!({"elicitation": {}}),
+            Self::Form => json!({"elicitation": {"form": {}}}),
             Self::Url => json!({"elicitation": {"url": {}}}),
             Self::Sampling => json!({"sampling": {}}),
             Self::SamplingTools => json!({"sampling": {"tools": {}}}),
@@ -59,7 +60,8 @@ impl fmt::Display for AskKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientInfo {
-    /// The name it gives itself: a claim.
+    /// The name it gives itself: a claim. None where it gives none, or one that cannot be shown as it is, since it is longer
+    /// than 100 characters or has control characters or spaces in the wrong places.
     pub name: Option<String>,
     /// Whether the connection itself speaks for it: the user started it, or it has proved who it is.
     pub vouched: bool,
@@ -93,7 +95,8 @@ impl ClientInfo {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The client did not declare that it can be asked this.
+    /// The client did not declare that it can be asked this. A tool that fails with this message fails for that reason, and
+    /// a client of 2026-07-28 is then told by a protocol error which capability is missing.
     #[error("the client cannot be asked {0}")]
     Unsupported(AskKind),
     /// The client has gone, or never listened.
@@ -102,6 +105,21 @@ pub enum AskError {
     /// The client did not answer in time.
     #[error("the client was asked and did not answer in time")]
     TimedOut,
+    /// The call has waited for its client as long as one call may, [`ASK_LIMIT`](super::ASK_LIMIT).
+    #[error(
+        "the call has waited {} minutes in all for answers of its client, and can ask it nothing more",
+        super::ASK_LIMIT.as_secs() / 60
+    )]
+    Exhausted,
+    /// As many calls as may do so wait for their clients already.
+    #[error(
+        "too many calls wait for their clients' answers here; answer or cancel one of them, or try again in {} seconds",
+        .retry_after.as_secs()
+    )]
+    Busy {
+        /// When the oldest of them is given up at the latest.
+        retry_after: Duration,
+    },
     /// The question cannot be put, or the answer is not one to it.
     #[error("{0}")]
     Invalid(String),

@@ -1,0 +1,174 @@
+//! `mcp.approval.clients`, with the real command: whom `aster mcp serve` asks on standard output, and what comes of it.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+#[expect(dead_code, reason = "these tests talk to a command that runs")]
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use common::Sandbox;
+use serde_json::{Value, json};
+
+/// How long a line may take before the test fails; nothing waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A sandbox whose user trusts the client `shower`, and has a server with a tool that deletes everything.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("peer.sh", include_str!("common/peer.sh"));
+    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
+    let peer = format!("{{command: sh, args: ['{}', '{}']}}", script.display(), log.display());
+    sandbox.user(&format!("mcp:\n  servers: {{peer: {peer}}}\n  approval: {{clients: [shower]}}\n"));
+    sandbox
+}
+
+/// Whether the tool was called.
+fn is_wiped(sandbox: &Sandbox) -> bool {
+    fs::read_to_string(sandbox.path("log")).unwrap().contains("wiped")
+}
+
+/// A client that says it is of this name, and whose user can fill in forms.
+struct Client {
+    command: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    name: &'static str,
+    modern: bool,
+    next: i64,
+}
+
+impl Client {
+    fn start(sandbox: &Sandbox, name: &'static str, modern: bool) -> Self {
+        let mut command = sandbox.command();
+        command.args(["mcp", "serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut command = command.spawn().unwrap();
+        let output = BufReader::new(command.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        let input = command.stdin.take();
+        let mut client = Self { command, input, lines, name, modern, next: 0 };
+        if !modern {
+            client.request(
+                "initialize",
+                json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"elicitation": {}},
+                    "clientInfo": {"name": name, "version": "1"},
+                }),
+            );
+            client.message();
+            client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        }
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, mut params: Value) {
+        if self.modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+            });
+        }
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
+    }
+
+    /// The next message that is no notification.
+    fn message(&self) -> Value {
+        loop {
+            let message = self.lines.recv_timeout(PATIENCE).unwrap();
+            if !message["id"].is_null() {
+                return message;
+            }
+        }
+    }
+
+    /// Calls the tool, and answers what is asked. What was asked, if anything, and what the call came to.
+    fn wipe(&mut self, answer: &Value) -> (Option<Value>, String) {
+        let arguments = json!({"action": "execute", "name": "peer/wipe", "arguments": {}});
+        let mut call = json!({"name": "aster_mcp", "arguments": arguments});
+        self.request("tools/call", call.clone());
+        let mut asked = None;
+        loop {
+            let message = self.message();
+            if message["method"] == "elicitation/create" {
+                asked = Some(message["params"].clone());
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}));
+            } else if message["result"]["resultType"] == "input_required" {
+                let requests = message["result"]["inputRequests"].as_object().unwrap();
+                let (key, request) = requests.iter().next().unwrap();
+                asked = Some(request["params"].clone());
+                call["inputResponses"] = json!({ key: answer });
+                call["requestState"] = message["result"]["requestState"].clone();
+                self.request("tools/call", call.clone());
+            } else {
+                assert_eq!(message["id"], self.next, "{message}");
+                let told = &message["result"]["content"][0]["text"];
+                return (asked, told.as_str().unwrap_or_default().to_owned());
+            }
+        }
+    }
+
+    /// Closes the input; the command then ends by itself.
+    fn end(mut self) {
+        drop(self.input.take());
+        assert!(self.command.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_client_that_the_user_trusts_is_asked_and_what_it_answers_holds() {
+    for modern in [false, true] {
+        for (answer, wiped, told) in [
+            (json!({"action": "decline"}), false, "the user denied the call; nothing was called"),
+            (
+                json!({"action": "accept", "content": {"approve": false}}),
+                false,
+                "the user denied the call; nothing was called",
+            ),
+            (json!({"action": "accept", "content": {"approve": true}}), true, ""),
+        ] {
+            let sandbox = sandbox();
+            let mut client = Client::start(&sandbox, "shower", modern);
+            let (asked, came) = client.wipe(&answer);
+            let asked = asked.unwrap();
+            let message = asked["message"].as_str().unwrap();
+            assert!(message.contains("wants to call peer/wipe (restricted)"), "{message}");
+            assert_eq!(asked["requestedSchema"]["required"], json!(["approve"]));
+            assert_eq!((came.as_str(), is_wiped(&sandbox)), (told, wiped), "modern: {modern}");
+            client.end();
+        }
+    }
+}
+
+#[test]
+fn no_other_client_is_asked() {
+    for modern in [false, true] {
+        for name in ["another", "Shower", "shower "] {
+            let sandbox = sandbox();
+            let mut client = Client::start(&sandbox, name, modern);
+            let approve = json!({"action": "accept", "content": {"approve": true}});
+            let (asked, told) = client.wipe(&approve);
+            assert_eq!(asked, None, "{name}");
+            assert!(told.contains("nobody can be asked here"), "{told}");
+            assert!(told.contains("`mcp.approval.clients: ["), "{told}");
+            assert!(!is_wiped(&sandbox));
+            client.end();
+        }
+    }
+}
