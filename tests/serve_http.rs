@@ -201,13 +201,20 @@ struct Client {
     http: reqwest::Client,
     url: String,
     modern: bool,
+    /// What it calls itself.
+    name: &'static str,
     headers: Vec<(&'static str, String)>,
     session: Option<String>,
 }
 
 impl Client {
     fn new(url: String, modern: bool) -> Self {
-        Self { http: reqwest::Client::new(), url, modern, headers: Vec::new(), session: None }
+        let name = if modern { "new" } else { "old" };
+        Self { http: reqwest::Client::new(), url, modern, name, headers: Vec::new(), session: None }
+    }
+
+    fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -223,7 +230,7 @@ impl Client {
     async fn begin(mut self) -> Self {
         if !self.modern {
             let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": {"name": "old", "version": "1"}});
+                "clientInfo": {"name": self.name, "version": "1"}});
             let response = self.send("initialize", hello).await;
             assert_eq!(response.status(), 200);
             self.session = Some(response.headers()["mcp-session-id"].to_str().unwrap().to_owned());
@@ -261,7 +268,7 @@ impl Client {
         if self.modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "new", "version": "1"},
+                "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
                 "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
             });
         }
@@ -394,6 +401,49 @@ async fn sessions_belong_to_those_who_began_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_audit_names_whose_call_it_was_and_through_which_client() {
+    let edge = Edge::start(Options::default().token("ann", TOKEN)).await;
+    let echo = json!({"text": "abc"});
+    // In the modern era the two share a session.
+    for (modern, name) in [(true, "first"), (true, "second"), (false, "third"), (false, "fourth")] {
+        let client = edge.client(modern).token(TOKEN).named(name).begin().await;
+        client.execute("probe/echo", echo.clone()).await;
+        client.execute("probe/nothing", json!({})).await;
+        client.ask("tools/call", json!({"name": "nothing"})).await;
+        client.bridge(json!({"action": "execute", "name": 1})).await;
+        let records = std::mem::take(&mut *edge.audit.0.lock().unwrap());
+        assert_eq!(records.len(), 5, "{records:?}");
+        for record in &records {
+            assert_eq!((&record["client"], &record["principal"]), (&json!(name), &json!("ann")), "{record}");
+            assert!(!record.to_string().contains(TOKEN), "{record}");
+        }
+    }
+}
+
+/// With all that the modern era asks for, rmcp gives a request no session; that of an older client has one, or it could
+/// never be asked anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_stands_alone_names_a_version_that_does() {
+    let edge = Edge::start(Options::default()).await;
+    let began = edge.client(false).begin().await;
+    for client in [edge.client(false), began] {
+        let execute = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "probe/folders"},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2025-11-25",
+            "io.modelcontextprotocol/clientInfo": {"name": "mixed", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+        }});
+        let client = client.header("mcp-protocol-version", "2025-11-25");
+        let response = client.send("tools/call", execute).await;
+        assert_eq!(response.status(), 400);
+        let refused = answer(response).await;
+        assert_eq!(refused["error"]["code"], -32022, "{refused}");
+        assert_eq!(refused["error"]["data"]["supported"], json!(["2026-07-28"]));
+    }
+    assert!(edge.audit.outcomes().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_in_particular_need_not_describe_in_the_modern_era() {
     let edge = Edge::with(Options::default(), Profile::new("test").require_describe(true), None).await;
     let echo = json!({"text": "abc"});
@@ -444,6 +494,8 @@ async fn other_machines_need_a_token() {
     assert!(bind("0.0.0.0:0", Options::default().token("ann", TOKEN)).await.is_ok());
     let error = bind("127.0.0.1:0", Options::default().token("ann", "short")).await.unwrap_err().to_string();
     assert!(error.contains("16 or more") && !error.contains("short"), "{error}");
+    let error = bind("127.0.0.1:0", Options::default().token("", TOKEN)).await.unwrap_err().to_string();
+    assert!(error.contains("label") && !error.contains(TOKEN), "{error}");
 }
 
 /// Everything that begins with 127 is loopback, where the system has it.
@@ -493,6 +545,21 @@ async fn a_host_mounts_the_service_and_names_principals() {
     client("ann").bridge(json!({"action": "describe", "name": "probe/echo"})).await;
     assert_eq!(client("ann").execute("probe/echo", echo.clone()).await, "abc");
     assert!(client("bob").execute("probe/echo", echo).await.contains("describe"));
+
+    // Nobody is not somebody whose name is empty: the call that one began is none of the other's.
+    let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "probe/folders"}});
+    let (nobody, nameless) = (Client::new(url.clone(), true), client(""));
+    nameless.bridge(json!({"action": "describe", "name": "probe/folders"})).await;
+    for (one, other) in [(&nobody, &nameless), (&nameless, &nobody)] {
+        let asked = one.ask("tools/call", call.clone()).await;
+        let mut again = call.clone();
+        again["requestState"] = asked["result"]["requestState"].clone();
+        again["inputResponses"] = json!({"roots_1": {"roots": []}});
+        let refused = other.ask("tools/call", again.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let done = one.ask("tools/call", again).await;
+        assert_eq!(done["result"]["content"][0]["text"], "[]", "{done}");
+    }
 
     let old = Client::new(url.clone(), false).header("x-user", "ann").begin().await;
     let mut stream = old.listen().await;

@@ -36,8 +36,8 @@ use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
 use crate::tool::{
-    Availability, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult,
-    Withheld,
+    Availability, ClientInfo, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext,
+    ToolResult, Withheld,
 };
 
 /// How long a native call may take unless its tool or the host says otherwise.
@@ -499,6 +499,12 @@ impl fmt::Debug for CallOptions {
     }
 }
 
+impl CallOptions {
+    fn client(&self) -> ClientInfo {
+        self.client.as_ref().map(|client| client.client()).unwrap_or_default()
+    }
+}
+
 /// What a session sees of one catalogue, and the ranking over it.
 struct Sight {
     catalogue: Catalogue,
@@ -687,7 +693,7 @@ impl HostSession {
                     self.session.mark_described(tool.id(), tool.digest());
                 })
             }
-            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error),
+            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error, &options),
             Err(error) => Err(error),
         };
         match answer {
@@ -740,9 +746,9 @@ impl HostSession {
 
     /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`, or of a
     /// `resource` that it leaves out. It reports it, so that this is in the audit like the call of an unknown id.
-    pub fn refuse_unknown(&self, what: &str, requested: &str) -> Completed {
+    pub fn refuse_unknown(&self, what: &str, requested: &str, client: ClientInfo) -> Completed {
         let message = format!("no {what} `{}` is known", text::one_line(requested, 128));
-        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        let trail = self.trail(client, &uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(Denied::new(Check::Scope, message).into()))
     }
 
@@ -751,7 +757,7 @@ impl HostSession {
         let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let shared = &*self.shared;
         let requested = options.requested.as_deref().unwrap_or_else(|| target.requested());
-        let mut trail = self.trail(&call_id, requested);
+        let mut trail = self.trail(options.client(), &call_id, requested);
         let cancellation = options.cancellation.clone();
         let way = async {
             self.started(&[target.requested()]).await;
@@ -859,15 +865,15 @@ impl HostSession {
     }
 
     /// An execute that cannot be read is a refused call like any other.
-    fn refuse(&self, arguments: &Value, error: BridgeError) -> ToolResult {
+    fn refuse(&self, arguments: &Value, error: BridgeError, options: &CallOptions) -> ToolResult {
         let requested = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
-        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        let trail = self.trail(options.client(), &uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(error.into())).result
     }
 
-    fn trail(&self, call_id: &str, requested: &str) -> Trail {
-        let shared = &*self.shared;
-        Trail::start(Arc::clone(&shared.audit), shared.redactor.clone(), &self.session, call_id, requested)
+    fn trail(&self, client: ClientInfo, call_id: &str, requested: &str) -> Trail {
+        let (sink, redactor) = (Arc::clone(&self.shared.audit), self.shared.redactor.clone());
+        Trail::start(sink, redactor, &self.session, client, call_id, requested)
     }
 
     /// What the session sees of the catalogue as it is now.

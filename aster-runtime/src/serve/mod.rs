@@ -304,10 +304,6 @@ impl Server {
             }
             Arc::new(self.service.viewer.another())
         });
-        // Who the client says it is, for the audit.
-        if let Some(client) = context.client_info() {
-            session.session().introduce(&client.name);
-        }
         Arc::clone(session)
     }
 }
@@ -375,7 +371,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let (service, name) = (Arc::clone(&self.service), request.name.clone());
         let again = (request.input_responses, request.request_state);
-        let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again);
+        let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again)?;
         let start = |options| async move { call(&service, &session, &name, arguments, options).await };
         let failed = |result: &Result<ToolResult, _>| result.as_ref().is_ok_and(ToolResult::is_error);
         match self.service.rounds.answer(&context, asking, start, failed).await? {
@@ -533,7 +529,8 @@ async fn call(
     };
     match service.target(name, &options.cancellation).await {
         None => {
-            session.refuse_unknown("tool", name);
+            let client = options.client.map(|client| client.client()).unwrap_or_default();
+            session.refuse_unknown("tool", name, client);
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
@@ -546,34 +543,34 @@ async fn call(
 }
 
 impl Server {
-    /// A request that may have to ask its client, and whose it is.
+    /// A request that may have to ask its client.
     fn asking<'a>(
         &self,
         context: &RequestContext<RoleServer>,
         (method, name): (&'static str, &'a str),
         arguments: &JsonObject,
         (responses, state): (Option<InputResponses>, Option<String>),
-    ) -> Asking<'a> {
-        let principal = principal(context);
-        let client = self.client(context, self.connection.local || principal.is_some());
-        Asking {
+    ) -> Result<Asking<'a>, ErrorData> {
+        #[cfg(feature = "serve-http")]
+        http::check_era(context)?;
+        Ok(Asking {
             method,
             name,
             arguments: Value::Object(arguments.clone()),
             responses,
             state,
-            caller: principal.unwrap_or_default().into_bytes(),
-            front: Front { level: self.level(context), client },
+            front: Front { level: self.level(context), client: self.client(context) },
             legacy: is_legacy(context),
-        }
+        })
     }
 
     /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
-    fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
+    fn client(&self, context: &RequestContext<RoleServer>) -> ClientInfo {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let mut client = ClientInfo::default();
         client.name = context.client_info().map(|client| text::one_line(&client.name, 100));
-        client.vouched = vouched;
+        client.principal = principal(context);
+        client.vouched = self.connection.local || client.principal.is_some();
         if let Some(elicitation) = &capabilities.elicitation {
             client.urls = elicitation.url.is_some();
             // An empty object is forms alone: urls came later.

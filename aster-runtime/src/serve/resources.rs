@@ -120,11 +120,11 @@ impl Server {
         let uri = request.uri.clone();
         // What a shape leaves out is unknown and recorded like what scope hides.
         if session.view().resource(&uri).is_some() && !self.service.offers_resource(&uri) {
-            session.refuse_unknown("resource", &uri);
+            session.refuse_unknown("resource", &uri, self.client(&context));
             return Err(unknown(&uri));
         }
         let again = (request.input_responses, request.request_state);
-        let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again);
+        let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again)?;
         let start = |options| async move { session.read_resource(&uri, options).await };
         let failed = |read: &Completed| read.result.is_error();
         match self.service.rounds.answer(&context, asking, start, failed).await? {

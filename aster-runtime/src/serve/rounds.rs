@@ -50,8 +50,7 @@ pub(super) struct Asking<'a> {
     pub(super) responses: Option<InputResponses>,
     /// What it repeats.
     pub(super) state: Option<String>,
-    /// Whose it is: who has proved who it is, or nobody in particular.
-    pub(super) caller: Vec<u8>,
+    /// Whose it is.
     pub(super) front: Front,
     /// Whether the client is asked by requests of ours.
     pub(super) legacy: bool,
@@ -64,17 +63,19 @@ impl Asking<'_> {
         let mut arguments = self.arguments.clone();
         arguments.sort_all_objects();
         let arguments = arguments.to_string();
-        let client = self.front.client.name.as_deref().unwrap_or_default();
+        let client = &self.front.client;
         let mut hasher = blake3::Hasher::new();
+        // Nobody is not somebody without a name.
+        hasher.update(&[u8::from(client.principal.is_some())]);
         for part in [
-            &self.caller[..],
-            client.as_bytes(),
-            self.method.as_bytes(),
-            self.name.as_bytes(),
-            arguments.as_bytes(),
+            client.principal.as_deref().unwrap_or_default(),
+            client.name.as_deref().unwrap_or_default(),
+            self.method,
+            self.name,
+            &arguments,
         ] {
             hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-            hasher.update(part);
+            hasher.update(part.as_bytes());
         }
         hasher.finalize().as_bytes().to_vec()
     }
@@ -246,7 +247,7 @@ impl Exchange {
 
 struct Parked {
     id: [u8; 16],
-    caller: Vec<u8>,
+    principal: Option<String>,
     exchange: Exchange,
     _expiry: AbortOnDropHandle<()>,
 }
@@ -351,15 +352,15 @@ impl Rounds {
         let bound_to = request.bound_to();
         let options = SealOptions::new().associated_data(&bound_to).ttl(PARKED);
         let state = self.codec.seal_with(&id, &options);
-        let caller = request.caller.clone();
+        let principal = request.front.client.principal.clone();
         let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
         // It may be over at once, and must find the call on the table then.
         let mut parked = self.parked();
         let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
-        parked.push_back(Parked { id, caller, exchange, _expiry: expiry });
-        let of_caller = |one: &&Parked| one.caller == request.caller;
-        if parked.iter().filter(of_caller).count() > PARKED_OF_ONE
-            && let Some(oldest) = parked.iter().position(|one| one.caller == request.caller)
+        let of_one = |one: &Parked| one.principal == request.front.client.principal;
+        parked.push_back(Parked { id, principal, exchange, _expiry: expiry });
+        if parked.iter().filter(|one| of_one(one)).count() > PARKED_OF_ONE
+            && let Some(oldest) = parked.iter().position(of_one)
         {
             parked.remove(oldest);
         }

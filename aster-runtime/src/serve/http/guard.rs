@@ -70,6 +70,11 @@ impl Guard {
         }
         let mut tokens = Vec::new();
         for (principal, token) in &options.tokens {
+            if principal.0.is_empty() {
+                return Err(ServeError::Options(
+                    "a token names who comes with it: give it a label".to_owned(),
+                ));
+            }
             if token.len() < SHORTEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(ServeError::Options(format!(
                     "a token is {SHORTEST_TOKEN} or more printable ASCII characters without a space, for example of \

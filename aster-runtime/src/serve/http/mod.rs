@@ -26,6 +26,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::Body as HttpBody;
+use rmcp::ErrorData;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -38,7 +40,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::guard::Guard;
 pub use self::listen::{Listener, bind};
-use self::sessions::{ASKING, Asking, Principals, Sessions};
+use self::sessions::{ASKING, Asking, OfSession, Principals, Sessions};
 use super::{FIRST_ANSWER, ServeError, Server, Service, Shape, raw};
 use crate::catalogue::Health;
 use crate::host::{Host, HostSession};
@@ -505,11 +507,23 @@ pub(super) fn principal(context: &RequestContext<RoleServer>) -> Option<String> 
 
 /// The session of a request that came over HTTP and belongs to no session of the protocol.
 pub(super) fn modern_session(context: &RequestContext<RoleServer>) -> Option<Arc<HostSession>> {
-    if context.protocol_version().is_some_and(|version| version.has_initialize()) {
+    if context.extensions.get::<OfSession>().is_some() {
         return None;
     }
     let caller = context.extensions.get::<http::request::Parts>()?.extensions.get::<Caller>()?;
     Some(caller.principals.session(caller.principal.as_ref()))
+}
+
+/// Refuses a request that came over HTTP without a session and names a version whose clients can only be asked in one.
+pub(super) fn check_era(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    let stands_alone = context.extensions.get::<http::request::Parts>().is_some()
+        && context.extensions.get::<OfSession>().is_none();
+    match context.protocol_version().filter(|version| stands_alone && version.has_initialize()) {
+        Some(version) => {
+            Err(ErrorData::unsupported_protocol_version(version, &[ProtocolVersion::V_2026_07_28]))
+        }
+        None => Ok(()),
+    }
 }
 
 const UNKNOWN_SESSION: &str = "there is no such session; begin one with `initialize`";

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionError,
 };
@@ -32,6 +32,11 @@ pub(super) struct Asking {
     /// Room for one session, where the request may begin one.
     pub(super) room: Mutex<Option<OwnedSemaphorePermit>>,
 }
+
+/// Marks a request that was routed to a session of the legacy era. What it says of its version does not tell: rmcp gives
+/// no session to a request with all that the modern era asks for, whatever version it names.
+#[derive(Clone)]
+pub(super) struct OfSession;
 
 /// The sessions of the legacy era, each bound to the principal that began it.
 pub(super) struct Sessions {
@@ -101,8 +106,11 @@ impl SessionManager for Sessions {
     async fn create_stream(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        if let ClientJsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(OfSession);
+        }
         self.local.create_stream(id, message).await
     }
 

@@ -61,6 +61,8 @@ impl fmt::Display for AskKind {
 pub struct ClientInfo {
     /// The name it gives itself: a claim.
     pub name: Option<String>,
+    /// Who it has proved to be: the label of a token or of another authentication, and never a secret.
+    pub principal: Option<String>,
     /// Whether the connection itself speaks for it: the user started it, or it has proved who it is.
     pub vouched: bool,
     /// Its user can fill in forms.
