@@ -518,6 +518,39 @@ async fn a_listener_answers_to_its_own_address() {
     }
 }
 
+/// Who listens everywhere is reached under its addresses, and under a name only where that was named.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_listener_at_all_addresses_answers_to_each() {
+    let host = Host::builder().build().await.unwrap();
+    for named in [false, true] {
+        let mut options = Options::default().token("ann", TOKEN);
+        if named {
+            options = options.allowed_hosts(["tools.example"]);
+        }
+        let any = "0.0.0.0:0".parse().unwrap();
+        let bound = http::bind(host.clone(), Profile::new("test"), Shape::Bridge, options, any).await;
+        let listener = bound.unwrap();
+        assert_eq!(listener.is_nameless(), !named);
+        let url = format!("http://127.0.0.2:{}/health", listener.address().port());
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(stop.clone()));
+        let status = async |name: &str| {
+            reqwest::Client::new().get(&url).header("host", name).send().await.unwrap().status().as_u16()
+        };
+        let own = if named { 403 } else { 200 };
+        assert_eq!(status("127.0.0.2").await, own);
+        assert_eq!(status("127.0.0.2:80").await, own);
+        assert_eq!(status("localhost").await, own);
+        // Another's address, and a name that its owner may have pointed here.
+        assert_eq!(status("127.0.0.3").await, 403);
+        assert_eq!(status("evil.example").await, 403);
+        assert_eq!(status("tools.example").await, if named { 200 } else { 403 });
+        stop.cancel();
+        within(serving).await.unwrap();
+    }
+}
+
 /// A program's own authentication names principals, and its router carries the service.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_mounts_the_service_and_names_principals() {
@@ -578,6 +611,7 @@ async fn hostile_requests_are_refused() {
     let list = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
     let batch = format!("[{list}, {list}]");
     let plain = format!("Host: localhost\r\n{json}");
+    let stream = "Host: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: none\r\n";
     let long = format!("{list}{}", " ".repeat(1000));
     let deep = "[".repeat(900);
     let many: String = (0..100).map(|number| format!("X-{number}: a\r\n")).collect();
@@ -629,6 +663,15 @@ async fn hostile_requests_are_refused() {
             b"{}",
             400,
         ),
+        ("GET /mcp", &format!("{stream}MCP-Protocol-Version: 2025-06-18\r\n"), b"", 404),
+        (
+            "GET /mcp",
+            &format!("{stream}MCP-Protocol-Version: 2025-06-18\r\nMCP-Protocol-Version: 2025-11-25\r\n"),
+            b"",
+            400,
+        ),
+        ("GET /mcp", &format!("{stream}Mcp-Session-Id: other\r\n"), b"", 400),
+        ("GET /mcp", &format!("{stream}Last-Event-Id: 1/0\r\nLast-Event-Id: 1/1\r\n"), b"", 400),
         (
             "POST /mcp",
             &format!("Host: localhost\r\nMCP-Protocol-Version: 1999\r\n{json}"),
@@ -713,6 +756,97 @@ async fn slow_requests_are_given_up() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
 }
 
+/// What one connection sends slowly is not there for the others, and comes back with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_have_so_much_room_in_all() {
+    let edge = Edge::start(Options::default().max_bodies(1000)).await;
+    let list = format!("{}{}", json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}), " ".repeat(300));
+    let began = edge.client(false).begin().await;
+    let send = async || {
+        let request = began.request(Method::POST).header("content-type", "application/json");
+        request.body(list.clone()).send().await.unwrap()
+    };
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n";
+    let mut slow = TcpStream::connect(edge.address).await.unwrap();
+    // What is only announced takes no room.
+    slow.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(send().await.status(), 200);
+    slow.write_all(&[b' '; 800]).await.unwrap();
+    let refused = within(async {
+        loop {
+            let response = send().await;
+            if response.status() != StatusCode::OK {
+                break response;
+            }
+        }
+    });
+    let refused = refused.await;
+    assert_eq!(
+        (refused.status(), &refused.headers()["retry-after"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &"1".parse().unwrap())
+    );
+    drop(slow);
+    within(async { while send().await.status() != StatusCode::OK {} }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_may_ask_can_read_the_answers_and_no_others() {
+    let edge =
+        Edge::start(Options::default().allowed_origins(["https://app.example"]).token("ann", TOKEN)).await;
+    let app = |client: Client| client.header("origin", "https://app.example");
+    let told = |response: &Response| {
+        let told = response.headers().iter().filter(|(name, _)| name.as_str().starts_with("access-control"));
+        let told = told.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+        let mut told: Vec<String> = told.collect();
+        told.sort();
+        told
+    };
+    let readable = [
+        "access-control-allow-origin: https://app.example",
+        "access-control-expose-headers: mcp-session-id, mcp-protocol-version, www-authenticate, retry-after",
+    ];
+    // A preflight has no token.
+    let preflight = |origin| {
+        let asks = edge.client(false).request(Method::OPTIONS).header("origin", origin);
+        asks.header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "Authorization,content-type, mcp-param-city,x-other")
+    };
+    let response = preflight("https://app.example").send().await.unwrap();
+    assert_eq!(response.status(), 204);
+    assert_eq!(
+        told(&response),
+        [
+            "access-control-allow-headers: authorization, content-type, mcp-param-city",
+            "access-control-allow-methods: POST, GET, DELETE",
+            readable[0],
+            readable[1],
+            "access-control-max-age: 600",
+        ]
+    );
+    let response = preflight("https://evil.example").send().await.unwrap();
+    assert_eq!((response.status(), told(&response)), (StatusCode::FORBIDDEN, Vec::new()));
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let health = edge.client(false).http.get(format!("http://{}/health", edge.address));
+    for (request, status) in [
+        (app(edge.client(false).token(TOKEN).begin().await).post(&list), 200),
+        (app(edge.client(false)).post(&list), 401),
+        (app(edge.client(false)).request(Method::OPTIONS), 405),
+        (health.header("origin", "https://app.example"), 200),
+    ] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        assert_eq!(told(&response), readable);
+        assert_eq!(response.headers()["vary"], "origin");
+    }
+    for request in [
+        edge.client(false).token(TOKEN).begin().await.post(&list),
+        edge.client(false).token(TOKEN).header("origin", "https://evil.example").post(&list),
+        edge.client(false).request(Method::OPTIONS).header("access-control-request-method", "POST"),
+    ] {
+        assert_eq!(told(&request.send().await.unwrap()), Vec::<String>::new());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_no_answer_is_given_up() {
     let edge = Edge::start(Options::default().write_timeout(Duration::from_millis(200))).await;
@@ -727,13 +861,30 @@ async fn there_is_room_for_so_many() {
     let edge = Edge::start(Options::default().max_sessions(2)).await;
     let first = edge.client(false).begin().await;
     let second = edge.client(false).begin().await;
-    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
-    let refused = edge.client(false).send("initialize", hello).await;
+    let hello = || json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    let refused = edge.client(false).send("initialize", hello()).await;
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "1");
     first.request(Method::DELETE).send().await.unwrap();
     let third = edge.client(false).begin().await;
     drop((first, second, third));
+
+    // One principal takes not all of it; what nobody proves is nobody's share.
+    let options = Options::default().max_sessions_of_one(2).max_sessions(4);
+    let edge = Edge::start(options.token("ann", TOKEN).token("bob", "another-token-of-this-test")).await;
+    let (ann, bob) =
+        (edge.client(false).token(TOKEN), edge.client(false).token("another-token-of-this-test"));
+    let first = ann.clone().begin().await;
+    let second = ann.clone().begin().await;
+    let refused = ann.send("initialize", hello()).await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    assert!(answer(refused).await["error"]["message"].as_str().unwrap().contains("too many sessions"));
+    let other = bob.begin().await;
+    assert_eq!(edge.service.sessions(), 3);
+    first.request(Method::DELETE).send().await.unwrap();
+    let third = ann.begin().await;
+    drop((second, third, other));
 
     let edge = Edge::start(Options::default().max_connections(3)).await;
     let mut held = Vec::new();
