@@ -1152,6 +1152,35 @@ proptest! {
     }
 }
 
+/// A binary of `serve_main!` that serves over HTTP, and where.
+#[cfg(unix)]
+async fn own_binary(arguments: &[&str]) -> (tokio::process::Child, String) {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
+    let mut server = tokio::process::Command::new(folder.join("own_binary"))
+        .arg("serve")
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+    let line = within(lines.next_line()).await.unwrap().unwrap();
+    (server, line.strip_prefix("listening on ").unwrap().to_owned())
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_binary_ends_in_order_on_a_signal() {
+    let (mut server, url) = own_binary(&["--http=127.0.0.1:0", "--allow-host", "a.example,127.0.0.1"]).await;
+    let client = Client::new(url, false).begin().await;
+    let mut stream = client.listen().await;
+    hear(&mut stream, "data:").await;
+    let signal = std::process::Command::new("kill").arg(server.id().unwrap().to_string()).status().unwrap();
+    assert!(signal.success());
+    while within(stream.chunk()).await.unwrap().is_some() {}
+    assert_eq!(within(server.wait()).await.unwrap().code(), Some(0));
+}
+
 /// Sessions that stay, each with its stream and a call now and then, cost what they cost once. How many and for how many
 /// seconds: `ASTER_SESSIONS` and `ASTER_SESSIONS_SECONDS`.
 #[cfg(target_os = "linux")]
@@ -1160,16 +1189,7 @@ async fn sessions_that_stay_hold_their_memory() {
     let read =
         |name, otherwise| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise);
     let (number, seconds) = (read("ASTER_SESSIONS", 50), read("ASTER_SESSIONS_SECONDS", 2));
-    let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
-    let mut server = tokio::process::Command::new(folder.join("own_binary"))
-        .args(["serve", "--http", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-    let line = within(lines.next_line()).await.unwrap().unwrap();
-    let url = line.strip_prefix("listening on ").unwrap().to_owned();
+    let (server, url) = own_binary(&["--http", "127.0.0.1:0"]).await;
     let status = format!("/proc/{}/status", server.id().unwrap());
     let memory = || {
         let status = std::fs::read_to_string(&status).unwrap();

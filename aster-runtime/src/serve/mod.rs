@@ -7,6 +7,7 @@
 pub mod binary;
 #[cfg(feature = "serve-http")]
 pub mod http;
+mod interrupt;
 mod link;
 mod names;
 mod offer;
@@ -46,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "serve-http")]
 use self::http::principal;
+pub use self::interrupt::Interrupt;
 use self::link::Front;
 use self::offer::{Changes, Offer, Offered, Target};
 pub use self::parent::Parent;

@@ -36,6 +36,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// How long calls that were cancelled may take to say so.
 const CANCELLED: Duration = Duration::from_secs(2);
 
+/// What a command tells its user of a listener that [is nameless](Listener::is_nameless).
+pub const NAMELESS: &str = "requests are answered under an IP address of this machine or `localhost`, and under no other \
+                            name; name one with `--allow-host NAME`";
+
 /// A host at an address, not yet answering.
 #[derive(Debug)]
 pub struct Listener {

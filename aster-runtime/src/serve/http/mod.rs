@@ -40,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::guard::Guard;
-pub use self::listen::{Listener, bind};
+pub use self::listen::{Listener, NAMELESS, bind};
 use self::sessions::{ASKING, Asking, Full as NoRoom, OfSession, Principals, Rooms, Sessions};
 use super::{FIRST_ANSWER, ServeError, Server, Service, Shape, raw};
 use crate::catalogue::Health;
