@@ -201,13 +201,20 @@ struct Client {
     http: reqwest::Client,
     url: String,
     modern: bool,
+    /// What it calls itself.
+    name: &'static str,
     headers: Vec<(&'static str, String)>,
     session: Option<String>,
 }
 
 impl Client {
     fn new(url: String, modern: bool) -> Self {
-        Self { http: reqwest::Client::new(), url, modern, headers: Vec::new(), session: None }
+        let name = if modern { "new" } else { "old" };
+        Self { http: reqwest::Client::new(), url, modern, name, headers: Vec::new(), session: None }
+    }
+
+    fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -223,7 +230,7 @@ impl Client {
     async fn begin(mut self) -> Self {
         if !self.modern {
             let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": {"name": "old", "version": "1"}});
+                "clientInfo": {"name": self.name, "version": "1"}});
             let response = self.send("initialize", hello).await;
             assert_eq!(response.status(), 200);
             self.session = Some(response.headers()["mcp-session-id"].to_str().unwrap().to_owned());
@@ -261,7 +268,7 @@ impl Client {
         if self.modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "new", "version": "1"},
+                "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
                 "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
             });
         }
@@ -394,6 +401,49 @@ async fn sessions_belong_to_those_who_began_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_audit_names_whose_call_it_was_and_through_which_client() {
+    let edge = Edge::start(Options::default().token("ann", TOKEN)).await;
+    let echo = json!({"text": "abc"});
+    // In the modern era the two share a session.
+    for (modern, name) in [(true, "first"), (true, "second"), (false, "third"), (false, "fourth")] {
+        let client = edge.client(modern).token(TOKEN).named(name).begin().await;
+        client.execute("probe/echo", echo.clone()).await;
+        client.execute("probe/nothing", json!({})).await;
+        client.ask("tools/call", json!({"name": "nothing"})).await;
+        client.bridge(json!({"action": "execute", "name": 1})).await;
+        let records = std::mem::take(&mut *edge.audit.0.lock().unwrap());
+        assert_eq!(records.len(), 5, "{records:?}");
+        for record in &records {
+            assert_eq!((&record["client"], &record["principal"]), (&json!(name), &json!("ann")), "{record}");
+            assert!(!record.to_string().contains(TOKEN), "{record}");
+        }
+    }
+}
+
+/// With all that the modern era asks for, rmcp gives a request no session; that of an older client has one, or it could
+/// never be asked anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_stands_alone_names_a_version_that_does() {
+    let edge = Edge::start(Options::default()).await;
+    let began = edge.client(false).begin().await;
+    for client in [edge.client(false), began] {
+        let execute = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "probe/folders"},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2025-11-25",
+            "io.modelcontextprotocol/clientInfo": {"name": "mixed", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+        }});
+        let client = client.header("mcp-protocol-version", "2025-11-25");
+        let response = client.send("tools/call", execute).await;
+        assert_eq!(response.status(), 400);
+        let refused = answer(response).await;
+        assert_eq!(refused["error"]["code"], -32022, "{refused}");
+        assert_eq!(refused["error"]["data"]["supported"], json!(["2026-07-28"]));
+    }
+    assert!(edge.audit.outcomes().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_in_particular_need_not_describe_in_the_modern_era() {
     let edge = Edge::with(Options::default(), Profile::new("test").require_describe(true), None).await;
     let echo = json!({"text": "abc"});
@@ -444,6 +494,8 @@ async fn other_machines_need_a_token() {
     assert!(bind("0.0.0.0:0", Options::default().token("ann", TOKEN)).await.is_ok());
     let error = bind("127.0.0.1:0", Options::default().token("ann", "short")).await.unwrap_err().to_string();
     assert!(error.contains("16 or more") && !error.contains("short"), "{error}");
+    let error = bind("127.0.0.1:0", Options::default().token("", TOKEN)).await.unwrap_err().to_string();
+    assert!(error.contains("label") && !error.contains(TOKEN), "{error}");
 }
 
 /// Everything that begins with 127 is loopback, where the system has it.
@@ -461,6 +513,39 @@ async fn a_listener_answers_to_its_own_address() {
         let stop = CancellationToken::new();
         let serving = tokio::spawn(listener.serve(stop.clone()));
         assert_eq!(reqwest::get(&url).await.unwrap().status(), 200, "{url}");
+        stop.cancel();
+        within(serving).await.unwrap();
+    }
+}
+
+/// Who listens everywhere is reached under its addresses, and under a name only where that was named.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_listener_at_all_addresses_answers_to_each() {
+    let host = Host::builder().build().await.unwrap();
+    for named in [false, true] {
+        let mut options = Options::default().token("ann", TOKEN);
+        if named {
+            options = options.allowed_hosts(["tools.example"]);
+        }
+        let any = "0.0.0.0:0".parse().unwrap();
+        let bound = http::bind(host.clone(), Profile::new("test"), Shape::Bridge, options, any).await;
+        let listener = bound.unwrap();
+        assert_eq!(listener.is_nameless(), !named);
+        let url = format!("http://127.0.0.2:{}/health", listener.address().port());
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(stop.clone()));
+        let status = async |name: &str| {
+            reqwest::Client::new().get(&url).header("host", name).send().await.unwrap().status().as_u16()
+        };
+        let own = if named { 403 } else { 200 };
+        assert_eq!(status("127.0.0.2").await, own);
+        assert_eq!(status("127.0.0.2:80").await, own);
+        assert_eq!(status("localhost").await, own);
+        // Another's address, and a name that its owner may have pointed here.
+        assert_eq!(status("127.0.0.3").await, 403);
+        assert_eq!(status("evil.example").await, 403);
+        assert_eq!(status("tools.example").await, if named { 200 } else { 403 });
         stop.cancel();
         within(serving).await.unwrap();
     }
@@ -494,6 +579,21 @@ async fn a_host_mounts_the_service_and_names_principals() {
     assert_eq!(client("ann").execute("probe/echo", echo.clone()).await, "abc");
     assert!(client("bob").execute("probe/echo", echo).await.contains("describe"));
 
+    // Nobody is not somebody whose name is empty: the call that one began is none of the other's.
+    let call = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "probe/folders"}});
+    let (nobody, nameless) = (Client::new(url.clone(), true), client(""));
+    nameless.bridge(json!({"action": "describe", "name": "probe/folders"})).await;
+    for (one, other) in [(&nobody, &nameless), (&nameless, &nobody)] {
+        let asked = one.ask("tools/call", call.clone()).await;
+        let mut again = call.clone();
+        again["requestState"] = asked["result"]["requestState"].clone();
+        again["inputResponses"] = json!({"roots_1": {"roots": []}});
+        let refused = other.ask("tools/call", again.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let done = one.ask("tools/call", again).await;
+        assert_eq!(done["result"]["content"][0]["text"], "[]", "{done}");
+    }
+
     let old = Client::new(url.clone(), false).header("x-user", "ann").begin().await;
     let mut stream = old.listen().await;
     hear(&mut stream, "retry").await;
@@ -511,6 +611,7 @@ async fn hostile_requests_are_refused() {
     let list = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
     let batch = format!("[{list}, {list}]");
     let plain = format!("Host: localhost\r\n{json}");
+    let stream = "Host: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: none\r\n";
     let long = format!("{list}{}", " ".repeat(1000));
     let deep = "[".repeat(900);
     let many: String = (0..100).map(|number| format!("X-{number}: a\r\n")).collect();
@@ -562,6 +663,15 @@ async fn hostile_requests_are_refused() {
             b"{}",
             400,
         ),
+        ("GET /mcp", &format!("{stream}MCP-Protocol-Version: 2025-06-18\r\n"), b"", 404),
+        (
+            "GET /mcp",
+            &format!("{stream}MCP-Protocol-Version: 2025-06-18\r\nMCP-Protocol-Version: 2025-11-25\r\n"),
+            b"",
+            400,
+        ),
+        ("GET /mcp", &format!("{stream}Mcp-Session-Id: other\r\n"), b"", 400),
+        ("GET /mcp", &format!("{stream}Last-Event-Id: 1/0\r\nLast-Event-Id: 1/1\r\n"), b"", 400),
         (
             "POST /mcp",
             &format!("Host: localhost\r\nMCP-Protocol-Version: 1999\r\n{json}"),
@@ -646,6 +756,97 @@ async fn slow_requests_are_given_up() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
 }
 
+/// What one connection sends slowly is not there for the others, and comes back with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_have_so_much_room_in_all() {
+    let edge = Edge::start(Options::default().max_bodies(1000)).await;
+    let list = format!("{}{}", json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}), " ".repeat(300));
+    let began = edge.client(false).begin().await;
+    let send = async || {
+        let request = began.request(Method::POST).header("content-type", "application/json");
+        request.body(list.clone()).send().await.unwrap()
+    };
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n";
+    let mut slow = TcpStream::connect(edge.address).await.unwrap();
+    // What is only announced takes no room.
+    slow.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(send().await.status(), 200);
+    slow.write_all(&[b' '; 800]).await.unwrap();
+    let refused = within(async {
+        loop {
+            let response = send().await;
+            if response.status() != StatusCode::OK {
+                break response;
+            }
+        }
+    });
+    let refused = refused.await;
+    assert_eq!(
+        (refused.status(), &refused.headers()["retry-after"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &"1".parse().unwrap())
+    );
+    drop(slow);
+    within(async { while send().await.status() != StatusCode::OK {} }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_may_ask_can_read_the_answers_and_no_others() {
+    let edge =
+        Edge::start(Options::default().allowed_origins(["https://app.example"]).token("ann", TOKEN)).await;
+    let app = |client: Client| client.header("origin", "https://app.example");
+    let told = |response: &Response| {
+        let told = response.headers().iter().filter(|(name, _)| name.as_str().starts_with("access-control"));
+        let told = told.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+        let mut told: Vec<String> = told.collect();
+        told.sort();
+        told
+    };
+    let readable = [
+        "access-control-allow-origin: https://app.example",
+        "access-control-expose-headers: mcp-session-id, mcp-protocol-version, www-authenticate, retry-after",
+    ];
+    // A preflight has no token.
+    let preflight = |origin| {
+        let asks = edge.client(false).request(Method::OPTIONS).header("origin", origin);
+        asks.header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "Authorization,content-type, mcp-param-city,x-other")
+    };
+    let response = preflight("https://app.example").send().await.unwrap();
+    assert_eq!(response.status(), 204);
+    assert_eq!(
+        told(&response),
+        [
+            "access-control-allow-headers: authorization, content-type, mcp-param-city",
+            "access-control-allow-methods: POST, GET, DELETE",
+            readable[0],
+            readable[1],
+            "access-control-max-age: 600",
+        ]
+    );
+    let response = preflight("https://evil.example").send().await.unwrap();
+    assert_eq!((response.status(), told(&response)), (StatusCode::FORBIDDEN, Vec::new()));
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let health = edge.client(false).http.get(format!("http://{}/health", edge.address));
+    for (request, status) in [
+        (app(edge.client(false).token(TOKEN).begin().await).post(&list), 200),
+        (app(edge.client(false)).post(&list), 401),
+        (app(edge.client(false)).request(Method::OPTIONS), 405),
+        (health.header("origin", "https://app.example"), 200),
+    ] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        assert_eq!(told(&response), readable);
+        assert_eq!(response.headers()["vary"], "origin");
+    }
+    for request in [
+        edge.client(false).token(TOKEN).begin().await.post(&list),
+        edge.client(false).token(TOKEN).header("origin", "https://evil.example").post(&list),
+        edge.client(false).request(Method::OPTIONS).header("access-control-request-method", "POST"),
+    ] {
+        assert_eq!(told(&request.send().await.unwrap()), Vec::<String>::new());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_no_answer_is_given_up() {
     let edge = Edge::start(Options::default().write_timeout(Duration::from_millis(200))).await;
@@ -660,13 +861,30 @@ async fn there_is_room_for_so_many() {
     let edge = Edge::start(Options::default().max_sessions(2)).await;
     let first = edge.client(false).begin().await;
     let second = edge.client(false).begin().await;
-    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
-    let refused = edge.client(false).send("initialize", hello).await;
+    let hello = || json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    let refused = edge.client(false).send("initialize", hello()).await;
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "1");
     first.request(Method::DELETE).send().await.unwrap();
     let third = edge.client(false).begin().await;
     drop((first, second, third));
+
+    // One principal takes not all of it; what nobody proves is nobody's share.
+    let options = Options::default().max_sessions_of_one(2).max_sessions(4);
+    let edge = Edge::start(options.token("ann", TOKEN).token("bob", "another-token-of-this-test")).await;
+    let (ann, bob) =
+        (edge.client(false).token(TOKEN), edge.client(false).token("another-token-of-this-test"));
+    let first = ann.clone().begin().await;
+    let second = ann.clone().begin().await;
+    let refused = ann.send("initialize", hello()).await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    assert!(answer(refused).await["error"]["message"].as_str().unwrap().contains("too many sessions"));
+    let other = bob.begin().await;
+    assert_eq!(edge.service.sessions(), 3);
+    first.request(Method::DELETE).send().await.unwrap();
+    let third = ann.begin().await;
+    drop((second, third, other));
 
     let edge = Edge::start(Options::default().max_connections(3)).await;
     let mut held = Vec::new();
@@ -934,6 +1152,35 @@ proptest! {
     }
 }
 
+/// A binary of `serve_main!` that serves over HTTP, and where.
+#[cfg(unix)]
+async fn own_binary(arguments: &[&str]) -> (tokio::process::Child, String) {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
+    let mut server = tokio::process::Command::new(folder.join("own_binary"))
+        .arg("serve")
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+    let line = within(lines.next_line()).await.unwrap().unwrap();
+    (server, line.strip_prefix("listening on ").unwrap().to_owned())
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_binary_ends_in_order_on_a_signal() {
+    let (mut server, url) = own_binary(&["--http=127.0.0.1:0", "--allow-host", "a.example,127.0.0.1"]).await;
+    let client = Client::new(url, false).begin().await;
+    let mut stream = client.listen().await;
+    hear(&mut stream, "data:").await;
+    let signal = std::process::Command::new("kill").arg(server.id().unwrap().to_string()).status().unwrap();
+    assert!(signal.success());
+    while within(stream.chunk()).await.unwrap().is_some() {}
+    assert_eq!(within(server.wait()).await.unwrap().code(), Some(0));
+}
+
 /// Sessions that stay, each with its stream and a call now and then, cost what they cost once. How many and for how many
 /// seconds: `ASTER_SESSIONS` and `ASTER_SESSIONS_SECONDS`.
 #[cfg(target_os = "linux")]
@@ -942,16 +1189,7 @@ async fn sessions_that_stay_hold_their_memory() {
     let read =
         |name, otherwise| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise);
     let (number, seconds) = (read("ASTER_SESSIONS", 50), read("ASTER_SESSIONS_SECONDS", 2));
-    let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
-    let mut server = tokio::process::Command::new(folder.join("own_binary"))
-        .args(["serve", "--http", "127.0.0.1:0"])
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-    let line = within(lines.next_line()).await.unwrap().unwrap();
-    let url = line.strip_prefix("listening on ").unwrap().to_owned();
+    let (server, url) = own_binary(&["--http", "127.0.0.1:0"]).await;
     let status = format!("/proc/{}/status", server.id().unwrap());
     let memory = || {
         let status = std::fs::read_to_string(&status).unwrap();

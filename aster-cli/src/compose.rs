@@ -14,13 +14,13 @@ use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
 use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
+use aster_runtime::serve::Interrupt;
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
 use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig};
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
-use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::render::Output;
 

@@ -4,7 +4,6 @@ mod args;
 mod commands;
 mod compose;
 mod exit;
-mod interrupt;
 mod progress;
 mod render;
 

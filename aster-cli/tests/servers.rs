@@ -513,6 +513,29 @@ fn serve_over_http_says_where_and_ends_on_a_signal() {
 }
 
 #[test]
+fn serve_over_http_at_all_addresses_says_under_which_names() {
+    let sandbox = Sandbox::new();
+    let told = |more: &[&str]| {
+        let mut server = sandbox
+            .command()
+            .args(["mcp", "serve", "--json", "--http", "0.0.0.0:0", "--token-env", "ASTER_TEST_TOKEN"])
+            .args(more)
+            .env("ASTER_TEST_TOKEN", "the-token-of-a-test")
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()["note"].clone()
+    };
+    assert!(told(&[]).as_str().unwrap().contains("--allow-host"));
+    assert_eq!(told(&["--allow-host", "tools.example"]), Value::Null);
+}
+
+#[test]
 fn serve_over_http_refuses_what_is_not_safe() {
     let sandbox = Sandbox::new();
     let serve = |more: &[&str]| sandbox.run(&[&["mcp", "serve", "--http"], more].concat());

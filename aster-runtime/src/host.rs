@@ -36,8 +36,8 @@ use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
 use crate::tool::{
-    Availability, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext, ToolResult,
-    Withheld,
+    Availability, ClientInfo, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext,
+    ToolResult, Withheld,
 };
 
 /// How long a native call may take unless its tool or the host says otherwise.
@@ -501,6 +501,12 @@ impl fmt::Debug for CallOptions {
     }
 }
 
+impl CallOptions {
+    fn client(&self) -> ClientInfo {
+        self.client.as_ref().map(|client| client.client()).unwrap_or_default()
+    }
+}
+
 /// What a session sees of one catalogue, and the ranking over it.
 struct Sight {
     catalogue: Catalogue,
@@ -703,7 +709,7 @@ impl HostSession {
                     self.session.mark_described(tool.id(), tool.digest());
                 })
             }
-            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error),
+            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error, &options),
             Err(error) => Err(error),
         };
         match answer {
@@ -764,9 +770,9 @@ impl HostSession {
 
     /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`. It reports it, so
     /// that this is in the audit like the call of an unknown id.
-    pub fn refuse_unknown(&self, requested: &str) -> Completed {
+    pub fn refuse_unknown(&self, requested: &str, client: ClientInfo) -> Completed {
         let message = format!("no tool `{}` is known", text::one_line(requested, 128));
-        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        let trail = self.trail(client, &uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(Denied::new(Check::Scope, message).into()))
     }
 
@@ -775,7 +781,7 @@ impl HostSession {
         let call_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let shared = &*self.shared;
         let requested = options.requested.as_deref().unwrap_or_else(|| target.requested());
-        let mut trail = self.trail(&call_id, requested);
+        let mut trail = self.trail(options.client(), &call_id, requested);
         let cancellation = options.cancellation.clone();
         let way = async {
             self.started(&[target.requested()]).await;
@@ -846,8 +852,8 @@ impl HostSession {
     async fn started<S: AsRef<str>>(&self, ids: &[S]) {
         let ids: Vec<ToolId> = ids.iter().filter_map(|id| ToolId::parse(id.as_ref())).collect();
         let starting = |sight: &Sight| {
-            let servers = sight.view.servers().iter().filter(|server| server.health == Health::Starting);
-            servers.into_iter().any(|server| ids.iter().any(|id| id.server() == server.name))
+            let mut servers = sight.view.servers().iter().filter(|server| server.health == Health::Starting);
+            servers.any(|server| ids.iter().any(|id| id.server() == server.name))
         };
         if !starting(&self.sight()) {
             return;
@@ -883,24 +889,26 @@ impl HostSession {
     }
 
     /// An execute that cannot be read is a refused call like any other.
-    fn refuse(&self, arguments: &Value, error: BridgeError) -> ToolResult {
+    fn refuse(&self, arguments: &Value, error: BridgeError, options: &CallOptions) -> ToolResult {
         let requested = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
-        let trail = self.trail(&uuid::Uuid::now_v7().to_string(), requested);
+        let trail = self.trail(options.client(), &uuid::Uuid::now_v7().to_string(), requested);
         self.end(trail, Err(error.into())).result
     }
 
-    fn trail(&self, call_id: &str, requested: &str) -> Trail {
-        let shared = &*self.shared;
-        Trail::start(Arc::clone(&shared.audit), shared.redactor.clone(), &self.session, call_id, requested)
+    fn trail(&self, client: ClientInfo, call_id: &str, requested: &str) -> Trail {
+        let (sink, redactor) = (Arc::clone(&self.shared.audit), self.shared.redactor.clone());
+        Trail::start(sink, redactor, &self.session, client, call_id, requested)
     }
 
     /// What the session sees of the catalogue as it is now.
     fn sight(&self) -> Arc<Sight> {
-        let catalogue = self.shared.catalogue.borrow().clone();
         let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
         match &*sight {
-            Some(current) if current.catalogue.is_same(&catalogue) => Arc::clone(current),
+            Some(current) if current.catalogue.is_same(&self.shared.catalogue.borrow()) => {
+                Arc::clone(current)
+            }
             _ => {
+                let catalogue = self.shared.catalogue.borrow().clone();
                 let view = self.scope.view(&catalogue);
                 let ranker = default_ranker(&view);
                 let fresh = Arc::new(Sight { catalogue, view, ranker });

@@ -1,7 +1,7 @@
 //! Who calls: the identity and the inputs of the scope of one agent's or client's run.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::id::ToolId;
 
@@ -90,7 +90,6 @@ impl Profile {
 pub struct Session {
     id: String,
     profile: Profile,
-    client: OnceLock<String>,
     described: Mutex<HashSet<(ToolId, String)>>,
 }
 
@@ -98,8 +97,7 @@ impl Session {
     /// A new run of `profile` under a fresh id.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let client = profile.client.clone().map(OnceLock::from).unwrap_or_default();
-        Self { id: uuid::Uuid::now_v7().to_string(), profile, client, described: Mutex::default() }
+        Self { id: uuid::Uuid::now_v7().to_string(), profile, described: Mutex::default() }
     }
 
     /// The run's id, a UUID of version 7.
@@ -120,15 +118,10 @@ impl Session {
         self.profile.project.as_deref()
     }
 
-    /// The client, where the host named one or it has named itself.
+    /// The client, where the host named one.
     #[must_use]
     pub fn client(&self) -> Option<&str> {
-        self.client.get().map(String::as_str)
-    }
-
-    /// Takes the name that a client gives itself, where the host named none. The first counts.
-    pub fn introduce(&self, client: &str) {
-        self.client.get_or_init(|| crate::text::one_line(client, 100));
+        self.profile.client.as_deref()
     }
 
     /// The profile the run was made from.

@@ -1,13 +1,12 @@
 //! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output, or for many
 //! over HTTP.
 
-use aster_runtime::serve::{self, Parent, ServeError, Shape, http};
+use aster_runtime::serve::{self, Interrupt, Parent, ServeError, Shape, http};
 use serde_json::json;
 
 use crate::args::{Global, Mode, Serve};
 use crate::compose::{self, Start};
 use crate::exit::{Exit, Failure};
-use crate::interrupt::Interrupt;
 use crate::render::Output;
 
 /// Who comes with the token of `--token-env`.
@@ -74,8 +73,16 @@ fn token(variable: &str) -> Result<String, Failure> {
 /// Says where the server is, also with `--quiet`: with port 0 nobody knows otherwise.
 fn announce(listener: &http::Listener, output: Output) {
     let url = listener.url();
+    let note = listener.is_nameless().then_some(http::NAMELESS);
     if output.is_json() {
-        return output.tell(json!({"listening": url}));
+        let mut told = json!({"listening": url});
+        if let Some(note) = note {
+            told["note"] = json!(note);
+        }
+        return output.tell(told);
     }
     output.tell(format_args!("listening on {url}"));
+    if let Some(note) = note {
+        output.tell(format_args!("note: {note}"));
+    }
 }

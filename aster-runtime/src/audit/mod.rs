@@ -20,7 +20,7 @@ use crate::gate::secrets::Redactor;
 use crate::session::Session;
 use crate::spec::Tier;
 use crate::text;
-use crate::tool::{JsonObject, ToolResult};
+use crate::tool::{ClientInfo, JsonObject, ToolResult};
 
 /// How much of a name that a caller made up is recorded, in characters.
 const NAME: usize = 300;
@@ -52,9 +52,12 @@ pub struct Record {
     /// The project, where the host named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The client, where the host named one.
+    /// The client: as the host named it, or else as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// Who the client has proved to be, as the label of its token or of another authentication; of a call over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
     /// The name as the caller wrote it, made safe to show: the id, or in direct mode the name that stands for it.
     pub requested: String,
     /// The id of the tool, where there is one.
@@ -142,6 +145,7 @@ impl Trail {
         sink: Arc<dyn AuditSink>,
         redactor: Redactor,
         session: &Session,
+        client: ClientInfo,
         call_id: &str,
         requested: &str,
     ) -> Self {
@@ -153,7 +157,8 @@ impl Trail {
             session: session.id().to_owned(),
             agent: session.agent().to_owned(),
             project: owned(session.project()),
-            client: owned(session.client()),
+            client: owned(session.client()).or(client.name),
+            principal: client.principal,
             requested: text::one_line(&redactor.redact(requested), NAME),
             tool: None,
             tier: None,
@@ -177,7 +182,7 @@ impl Trail {
         self.record.group = Some(tool.group().to_owned());
     }
 
-    /// The arguments are known; after the gate, those that it admitted.
+    /// The arguments are known: those that the caller gave and, where a hook gave others, those.
     pub(crate) fn arguments(&mut self, arguments: &JsonObject) {
         let json = serde_json::to_vec(arguments).unwrap_or_default();
         self.record.arguments_digest = Some(blake3::hash(&json).to_hex().to_string());
@@ -186,7 +191,9 @@ impl Trail {
 
     /// The gate has admitted the call, which is about to be dispatched.
     pub(crate) fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
-        self.arguments(&admitted.call().arguments);
+        if admitted.is_rewritten() {
+            self.arguments(&admitted.call().arguments);
+        }
         self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
         self.record.time = now();
         self.record.stage = Stage::Intent;

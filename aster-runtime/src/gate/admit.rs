@@ -16,6 +16,7 @@ use crate::tool::ClientLink;
 #[derive(Debug)]
 pub struct Admitted {
     call: Proposed,
+    rewritten: bool,
     by: String,
 }
 
@@ -24,6 +25,12 @@ impl Admitted {
     #[must_use]
     pub fn call(&self) -> &Proposed {
         &self.call
+    }
+
+    /// Whether a hook gave it other arguments.
+    #[must_use]
+    pub fn is_rewritten(&self) -> bool {
+        self.rewritten
     }
 
     /// By what it was admitted: its tier, or who approved.
@@ -52,6 +59,7 @@ pub async fn admit(
 ) -> Result<Admitted, Denied> {
     check_scope(scope, &call)?;
     check_arguments(&call)?;
+    let mut rewritten = false;
     for hook in &gate.hooks {
         match hooks::run(&**hook, &call).await {
             Verdict::Continue => {}
@@ -60,6 +68,7 @@ pub async fn admit(
             }
             Verdict::Rewrite(arguments) => {
                 call.arguments = arguments;
+                rewritten = true;
                 check_arguments(&call)?;
             }
         }
@@ -73,7 +82,7 @@ pub async fn admit(
             Approval::Unasked { .. } => return Err(Denied::new(Check::Approval, "nobody can be asked")),
         },
     };
-    Ok(Admitted { call, by })
+    Ok(Admitted { call, rewritten, by })
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Parent, Shape, stdio};
+use super::{Interrupt, Parent, Shape, stdio};
 use crate::call::{Check, Outcome};
 use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
@@ -22,7 +22,7 @@ use crate::text;
 ///
 /// `serve` speaks MCP on standard input and output and offers `aster_mcp`, or with `--mode direct` every tool as
 /// `server__tool`; `serve NAME` offers one server's tools under their own names. With the feature `serve-http`,
-/// `--http ADDRESS` serves over HTTP instead. A Restricted call asks on the terminal; where there is none it is denied.
+/// `--http ADDRESS` serves over HTTP instead, and the first signal lets calls that run finish. A Restricted call asks on the terminal; where there is none it is denied.
 /// Exit codes: 0 it worked, 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a
 /// problem, 4 the call was denied, 5 it could not be finished.
 ///
@@ -58,6 +58,7 @@ const USAGE: &str = "\
   serve SERVER             the same, and offers the tools of one server under their own names
     --http ADDRESS         or over HTTP, at this address
     --token-env VARIABLE   to whoever has the token in this variable
+    --allow-host NAMES     under these names, with commas between them, in place of loopback's
   check                    checks the catalogue and starts its servers
 ";
 
@@ -93,9 +94,11 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
     };
     let profile = Profile::new(program);
     if let ["serve", rest @ ..] = words.as_slice() {
-        return match serve(host, profile, rest, parent).await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => fail(2, &message),
+        let Interrupt { stop, now } = Interrupt::listen();
+        return match now.run_until_cancelled(serve(host, profile, rest, parent, stop)).await {
+            Some(Ok(())) => ExitCode::SUCCESS,
+            Some(Err(message)) => fail(2, &message),
+            None => fail(5, "interrupted"),
         };
     }
     let session = match host.session(profile) {
@@ -116,8 +119,15 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
     }
 }
 
-async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> Result<(), String> {
-    let (mut server, mut mode, mut address, mut variable) = (None, None, None, None);
+async fn serve(
+    host: Host,
+    profile: Profile,
+    words: &[&str],
+    parent: Parent,
+    stop: CancellationToken,
+) -> Result<(), String> {
+    let (mut server, mut mode) = (None, None);
+    let (mut address, mut variable, mut hosts) = (None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
@@ -125,6 +135,7 @@ async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> 
             "--mode" => (&mut mode, value.or_else(|| words.next().copied())),
             "--http" => (&mut address, value.or_else(|| words.next().copied())),
             "--token-env" => (&mut variable, value.or_else(|| words.next().copied())),
+            "--allow-host" => (&mut hosts, value.or_else(|| words.next().copied())),
             _ if word.starts_with('-') => return Err(format!("`{name}` is no option of serve")),
             _ => (&mut server, Some(*word)),
         };
@@ -141,14 +152,22 @@ async fn serve(host: Host, profile: Profile, words: &[&str], parent: Parent) -> 
         (Some(_), Some(_)) => return Err("serve takes a server or a mode, not both".to_owned()),
     };
     if let Some(address) = address {
-        return over_http(host, profile, shape, address, variable).await;
+        return over_http(host, profile, shape, Edge { address, variable, hosts }, stop).await;
     }
-    if variable.is_some() {
-        return Err("`--token-env` goes with `--http`".to_owned());
+    if variable.is_some() || hosts.is_some() {
+        return Err("`--token-env` and `--allow-host` go with `--http`".to_owned());
     }
-    let stop = CancellationToken::new();
+    // A client's process ends with the client; what listens for many outlives who started it.
     parent.cancel_at_death(stop.clone());
     stdio(host, profile, shape, stop).await.map_err(|error| error.to_string())
+}
+
+/// Where to serve over HTTP, to whom, and under which names.
+#[cfg_attr(not(feature = "serve-http"), expect(dead_code, reason = "it is not served over HTTP"))]
+struct Edge<'a> {
+    address: &'a str,
+    variable: Option<&'a str>,
+    hosts: Option<&'a str>,
 }
 
 #[cfg(feature = "serve-http")]
@@ -156,26 +175,31 @@ async fn over_http(
     host: Host,
     profile: Profile,
     shape: Shape,
-    address: &str,
-    variable: Option<&str>,
+    edge: Edge<'_>,
+    stop: CancellationToken,
 ) -> Result<(), String> {
     let address =
-        address.parse().map_err(|_| "an address is one like 127.0.0.1:8080 or [::1]:8080".to_owned())?;
+        edge.address.parse().map_err(|_| "an address is one like 127.0.0.1:8080 or [::1]:8080".to_owned())?;
     let mut options = super::http::Options::default();
-    if let Some(variable) = variable {
+    if let Some(variable) = edge.variable {
         let token = std::env::var(variable).map_err(|_| format!("`{variable}` is not set"))?;
         options = options.token("token", token);
+    }
+    if let Some(hosts) = edge.hosts {
+        options = options.allowed_hosts(hosts.split(','));
     }
     let bound = super::http::bind(host, profile, shape, options, address).await;
     let listener = bound.map_err(|error| error.to_string())?;
     let _ = writeln!(io::stderr().lock(), "listening on {}", listener.url());
-    // A signal ends the process.
-    listener.serve(CancellationToken::new()).await;
+    if listener.is_nameless() {
+        let _ = writeln!(io::stderr().lock(), "note: {}", super::http::NAMELESS);
+    }
+    listener.serve(stop).await;
     Ok(())
 }
 
 #[cfg(not(feature = "serve-http"))]
-async fn over_http(_: Host, _: Profile, _: Shape, _: &str, _: Option<&str>) -> Result<(), String> {
+async fn over_http(_: Host, _: Profile, _: Shape, _: Edge<'_>, _: CancellationToken) -> Result<(), String> {
     Err("this binary serves standard input and output alone: build it with the feature `serve-http`"
         .to_owned())
 }

@@ -7,6 +7,7 @@
 pub mod binary;
 #[cfg(feature = "serve-http")]
 pub mod http;
+mod interrupt;
 mod lines;
 mod link;
 mod names;
@@ -47,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "serve-http")]
 use self::http::principal;
+pub use self::interrupt::Interrupt;
 use self::link::Front;
 use self::offer::{Changes, Offer, Offered, Target};
 pub use self::parent::Parent;
@@ -306,10 +308,6 @@ impl Server {
             }
             Arc::new(self.service.viewer.another())
         });
-        // Who the client says it is, for the audit.
-        if let Some(client) = context.client_info() {
-            session.session().introduce(&client.name);
-        }
         Arc::clone(session)
     }
 }
@@ -377,7 +375,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let (service, name) = (Arc::clone(&self.service), request.name.clone());
         let again = (request.input_responses, request.request_state);
-        let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again);
+        let asking = self.asking(&context, ("tools/call", &request.name), &arguments, again)?;
         let start = |options| async move { call(&service, &session, &name, arguments, options).await };
         let failure = |result: &Result<ToolResult, _>| result.as_ref().ok().and_then(ToolResult::failure);
         match self.service.rounds.answer(&context, asking, start, failure).await? {
@@ -541,7 +539,8 @@ async fn call(
     };
     match service.target(name, &options.cancellation).await {
         None => {
-            session.refuse_unknown(name);
+            let client = options.client.map(|client| client.client()).unwrap_or_default();
+            session.refuse_unknown(name, client);
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),
@@ -554,37 +553,37 @@ async fn call(
 }
 
 impl Server {
-    /// A request that may have to ask its client, and whose it is.
+    /// A request that may have to ask its client.
     fn asking<'a>(
         &self,
         context: &RequestContext<RoleServer>,
         (method, name): (&'static str, &'a str),
         arguments: &JsonObject,
         (responses, state): (Option<InputResponses>, Option<String>),
-    ) -> Asking<'a> {
-        let principal = principal(context);
-        let client = self.client(context, self.connection.local || principal.is_some());
-        Asking {
+    ) -> Result<Asking<'a>, ErrorData> {
+        #[cfg(feature = "serve-http")]
+        http::check_era(context)?;
+        Ok(Asking {
             method,
             name,
             arguments: Value::Object(arguments.clone()),
             responses,
             state,
             origin: (self.connection.number, context.id.clone()),
-            caller: principal.unwrap_or_default().into_bytes(),
-            front: Front { level: self.level(context), client },
+            front: Front { level: self.level(context), client: self.client(context) },
             legacy: is_legacy(context),
-        }
+        })
     }
 
     /// Who the client of a request says it is, and what it can be asked: in the modern era each request says so.
-    fn client(&self, context: &RequestContext<RoleServer>, vouched: bool) -> ClientInfo {
+    fn client(&self, context: &RequestContext<RoleServer>) -> ClientInfo {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let mut client = ClientInfo::default();
         let name = context.client_info().map(|client| client.name);
         // Made fit to be shown, it might be the name of another, which the user trusts.
         client.name = name.filter(|name| text::one_line(name, 100) == *name);
-        client.vouched = vouched;
+        client.principal = principal(context);
+        client.vouched = self.connection.local || client.principal.is_some();
         if let Some(elicitation) = &capabilities.elicitation {
             client.urls = elicitation.url.is_some();
             // An empty object is forms alone: urls came later.

@@ -58,7 +58,7 @@ impl Server {
         let arguments = request.arguments.unwrap_or_default();
         let id = self.service.shape.prompt_id(&request.name);
         let again = (request.input_responses, request.request_state);
-        let asking = self.asking(&context, ("prompts/get", &request.name), &arguments, again);
+        let asking = self.asking(&context, ("prompts/get", &request.name), &arguments, again)?;
         let start = |options| async move { session.get_prompt(&id, arguments, options).await };
         let failure = |got: &Completed| got.result.failure();
         match self.service.rounds.answer(&context, asking, start, failure).await? {

@@ -125,7 +125,7 @@ impl Server {
         let session = self.session(&context);
         let uri = request.uri.clone();
         let again = (request.input_responses, request.request_state);
-        let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again);
+        let asking = self.asking(&context, ("resources/read", &request.uri), &JsonObject::new(), again)?;
         // What a shape leaves out is unknown like what scope hides.
         let server = self.service.shape.only().map(str::to_owned);
         let start =

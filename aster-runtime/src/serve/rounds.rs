@@ -56,8 +56,7 @@ pub(super) struct Asking<'a> {
     pub(super) state: Option<String>,
     /// The request itself: the number of its connection, and its id there.
     pub(super) origin: (u64, RequestId),
-    /// Whose it is: who has proved who it is, or nobody in particular.
-    pub(super) caller: Vec<u8>,
+    /// Whose it is.
     pub(super) front: Front,
     /// Whether the client is asked by requests of ours.
     pub(super) legacy: bool,
@@ -70,17 +69,19 @@ impl Asking<'_> {
         let mut arguments = self.arguments.clone();
         arguments.sort_all_objects();
         let arguments = arguments.to_string();
-        let client = self.front.client.name.as_deref().unwrap_or_default();
+        let client = &self.front.client;
         let mut hasher = blake3::Hasher::new();
+        // Nobody is not somebody without a name.
+        hasher.update(&[u8::from(client.principal.is_some())]);
         for part in [
-            &self.caller[..],
-            client.as_bytes(),
-            self.method.as_bytes(),
-            self.name.as_bytes(),
-            arguments.as_bytes(),
+            client.principal.as_deref().unwrap_or_default(),
+            client.name.as_deref().unwrap_or_default(),
+            self.method,
+            self.name,
+            &arguments,
         ] {
             hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-            hasher.update(part);
+            hasher.update(part.as_bytes());
         }
         hasher.finalize().as_bytes().to_vec()
     }
@@ -260,7 +261,7 @@ impl Exchange {
 struct Parked {
     id: [u8; 16],
     origin: (u64, RequestId),
-    caller: Vec<u8>,
+    principal: Option<String>,
     bytes: usize,
     until: Instant,
     exchange: Exchange,
@@ -356,7 +357,7 @@ impl Rounds {
                 None => match self.park(exchange, &request, &context.ct) {
                     Ok(questions) => return Ok(Turn::InputRequired(questions)),
                     Err((full, refused)) => {
-                        exchange = refused;
+                        exchange = *refused;
                         exchange.refuse(&full);
                     }
                 },
@@ -404,23 +405,21 @@ impl Rounds {
         mut exchange: Exchange,
         request: &Asking<'_>,
         given_up: &CancellationToken,
-    ) -> Result<InputRequiredResult, (AskError, Exchange)> {
+    ) -> Result<InputRequiredResult, (AskError, Box<Exchange>)> {
         let id = uuid::Uuid::now_v7().into_bytes();
         let questions: InputRequests =
             exchange.open.iter().map(|open| (open.key.clone(), open.wire.clone())).collect();
         let bytes = size(&request.arguments) + size(&questions);
         let mut parked = self.parked();
-        let of_caller = |one: &&Parked| one.caller == request.caller;
+        let of_caller = |one: &&Parked| one.principal == request.front.client.principal;
         for (most, (taken, first)) in [
             (PARKED_OF_ONE, Room::taken(parked.iter().filter(of_caller))),
             (PARKED_IN_ALL, Room::taken(parked.iter())),
         ] {
             if !most.fits(taken, bytes) {
                 let retry_after = first.map(|first| first.duration_since(Instant::now())).unwrap_or_default();
-                return Err((
-                    AskError::Busy { retry_after: retry_after.max(Duration::from_secs(1)) },
-                    exchange,
-                ));
+                let full = AskError::Busy { retry_after: retry_after.max(Duration::from_secs(1)) };
+                return Err((full, Box::new(exchange)));
             }
         }
         exchange.link.face(None);
@@ -433,9 +432,9 @@ impl Rounds {
             // It may be over at once, and must find the call there too.
             let expiry = expire(Arc::downgrade(self), id, self.ended.clone());
             let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
-            let (origin, caller) = (request.origin.clone(), request.caller.clone());
+            let (origin, principal) = (request.origin.clone(), request.front.client.principal.clone());
             let until = Instant::now() + PARKED;
-            parked.push_back(Parked { id, origin, caller, bytes, until, exchange, _expiry: expiry });
+            parked.push_back(Parked { id, origin, principal, bytes, until, exchange, _expiry: expiry });
         }
         Ok(InputRequiredResult::new(Some(questions), Some(state)))
     }

@@ -112,7 +112,7 @@ pub struct ToolContext {
     cancelled: CancellationToken,
     client: Option<Arc<dyn ClientLink>>,
     updates: Option<ResourceUpdates>,
-    availability: Availability,
+    availability: Option<Availability>,
 }
 
 impl ToolContext {
@@ -126,7 +126,7 @@ impl ToolContext {
             cancelled: CancellationToken::new(),
             client: None,
             updates: None,
-            availability: Availability::default(),
+            availability: None,
         }
     }
 
@@ -161,7 +161,7 @@ impl ToolContext {
     /// The same, with the list of the tool's own server.
     #[must_use]
     pub fn with_availability(mut self, availability: Availability) -> Self {
-        self.availability = availability;
+        self.availability = Some(availability);
         self
     }
 
@@ -220,10 +220,10 @@ impl ToolContext {
         }
     }
 
-    /// Which of the tools, resources and prompts of the tool's own server are offered.
+    /// Which of the tools, resources and prompts of the tool's own server are offered. Outside a host nobody hears of it.
     #[must_use]
-    pub fn availability(&self) -> &Availability {
-        &self.availability
+    pub fn availability(&self) -> Availability {
+        self.availability.clone().unwrap_or_default()
     }
 
     /// Writes to the client's log.

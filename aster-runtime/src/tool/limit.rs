@@ -1,9 +1,9 @@
 //! A call's time limit, which stands still while the call waits for its client.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 #[derive(Debug, Default)]
@@ -27,41 +27,49 @@ impl Clock {
     }
 }
 
+#[derive(Debug, Default)]
+struct Shared {
+    clock: Mutex<Clock>,
+    changed: Notify,
+}
+
 /// The limit, shared by all who look at it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TimeLimit(Arc<watch::Sender<Clock>>);
+pub(crate) struct TimeLimit(Arc<Shared>);
 
 impl TimeLimit {
     pub(crate) fn until(deadline: Instant) -> Self {
-        Self(Arc::new(watch::Sender::new(Clock { deadline: Some(deadline), ..Clock::default() })))
+        let clock = Mutex::new(Clock { deadline: Some(deadline), ..Clock::default() });
+        Self(Arc::new(Shared { clock, ..Shared::default() }))
     }
 
     /// The deadline, if no more time were spent on waiting.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.0.borrow().deadline()
+        self.clock().deadline()
     }
 
     /// How long the clock has stood still in all.
     pub(crate) fn stood(&self) -> Duration {
-        let clock = self.0.borrow();
+        let clock = self.clock();
         clock.stood + clock.standing()
     }
 
     /// The clock stands still while this is held.
     pub(crate) fn pause(&self) -> Pause {
-        self.0.send_modify(|clock| {
-            clock.open += 1;
-            clock.since.get_or_insert_with(Instant::now);
-        });
+        let mut clock = self.clock();
+        clock.open += 1;
+        clock.since.get_or_insert_with(Instant::now);
+        self.0.changed.notify_waiters();
         Pause(self.clone())
     }
 
     /// Completes when the time is up.
     pub(crate) async fn passed(&self) {
-        let mut clock = self.0.subscribe();
         loop {
+            // Hears of what happens from here on, so that no change is missed.
+            let changed = self.0.changed.notified();
             let until = {
-                let clock = clock.borrow_and_update();
+                let clock = self.clock();
                 clock.deadline.filter(|_| clock.open == 0)
             };
             let up = async {
@@ -72,9 +80,13 @@ impl TimeLimit {
             };
             tokio::select! {
                 () = up => return,
-                _ = clock.changed() => {}
+                () = changed => {}
             }
         }
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.0.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,14 +96,15 @@ pub(crate) struct Pause(TimeLimit);
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        self.0.0.send_modify(|clock| {
-            clock.open -= 1;
-            if clock.open == 0 {
-                clock.deadline = clock.deadline();
-                clock.stood += clock.standing();
-                clock.since = None;
-            }
-        });
+        let mut clock = self.0.clock();
+        clock.open -= 1;
+        if clock.open == 0 {
+            clock.deadline = clock.deadline();
+            let standing = clock.standing();
+            clock.stood += standing;
+            clock.since = None;
+        }
+        self.0.0.changed.notify_waiters();
     }
 }
 

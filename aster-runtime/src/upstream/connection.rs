@@ -456,6 +456,13 @@ mod tests {
         tokio::spawn(async move { connection.call("t", JsonObject::new(), &context, LIMITS).await })
     }
 
+    fn call_with(connection: &Arc<Connection>, argument: String) -> Calling {
+        let connection = Arc::clone(connection);
+        let context = ToolContext::new(Arc::new(Session::new(Profile::new("a"))), "1");
+        let arguments = JsonObject::from_iter([("a".to_owned(), Value::from(argument))]);
+        tokio::spawn(async move { connection.call("t", arguments, &context, LIMITS).await })
+    }
+
     /// A package runner that fetches its server takes longer than the SDK waits for `server/discover`.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_slow_to_start_is_not_taken_at_its_first_word() {

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 
+use super::page::Page;
 use super::{Options, Principal, Refusal};
 use crate::serve::ServeError;
 use crate::text;
@@ -17,6 +18,12 @@ use crate::text;
 const SHORTEST_TOKEN: usize = 16;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The address at which a request arrived, where that is one of ours as good as the names.
+///
+/// No page can be behind it but one of this server: a page's own name stands in `Host`, and is no address of ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ArrivedAt(pub(super) IpAddr);
 
 /// The lists, read once.
 pub(super) struct Guard {
@@ -70,6 +77,11 @@ impl Guard {
         }
         let mut tokens = Vec::new();
         for (principal, token) in &options.tokens {
+            if principal.0.is_empty() {
+                return Err(ServeError::Options(
+                    "a token names who comes with it: give it a label".to_owned(),
+                ));
+            }
             if token.len() < SHORTEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(ServeError::Options(format!(
                     "a token is {SHORTEST_TOKEN} or more printable ASCII characters without a space, for example of \
@@ -87,8 +99,21 @@ impl Guard {
         Ok(Self { hosts, origins, tokens })
     }
 
+    /// Whether a request was sent to us, and by no page that may not; says by which that may.
+    pub(super) fn admit<B>(&self, request: &Request<B>) -> Result<Page, Refusal> {
+        let arrived_at = request.extensions().get::<ArrivedAt>().copied();
+        self.check_host(request.uri(), request.headers(), arrived_at)?;
+        self.check_origin(request.headers())
+    }
+
     /// Whether a request was sent to a name that is ours, by its target and by its header.
-    pub(super) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_host(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        arrived_at: Option<ArrivedAt>,
+    ) -> Result<(), Refusal> {
+        let own = arrived_at.map(|ArrivedAt(address)| HostName::Address(address));
         let header = match single(headers, &HOST) {
             Ok(header) => header,
             Err(_) => {
@@ -106,7 +131,7 @@ impl Guard {
                 return Err(Refusal::new(StatusCode::BAD_REQUEST, "the Host header names no host"));
             };
             let known = |(allowed, only): &(HostName, Port)| *allowed == host && only.allows(port);
-            if !self.hosts.iter().any(known) {
+            if own.as_ref() != Some(&host) && !self.hosts.iter().any(known) {
                 return Err(Refusal::new(
                     StatusCode::FORBIDDEN,
                     "this Host is not allowed; see `allowed_hosts`",
@@ -117,11 +142,11 @@ impl Guard {
     }
 
     /// Whether a page that asks is one that may. What is no page sends no origin.
-    pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_origin(&self, headers: &HeaderMap) -> Result<Page, Refusal> {
         let refused =
             || Refusal::new(StatusCode::FORBIDDEN, "this Origin is not allowed; see `allowed_origins`");
-        let Some(origin) = single(headers, &ORIGIN).map_err(|()| refused())? else { return Ok(()) };
-        let origin = origin.to_str().map_err(|_| refused())?;
+        let Some(page) = single(headers, &ORIGIN).map_err(|()| refused())? else { return Ok(Page(None)) };
+        let origin = page.to_str().map_err(|_| refused())?;
         let site = read_origin(origin);
         let allowed = self.origins.iter().any(|allowed| match (allowed, &site) {
             (AllowedOrigin::Null, _) => origin == "null",
@@ -130,7 +155,7 @@ impl Guard {
             }
             _ => false,
         });
-        if allowed { Ok(()) } else { Err(refused()) }
+        if allowed { Ok(Page(Some(page.clone()))) } else { Err(refused()) }
     }
 
     /// Whose token a request carries; `None` where none is demanded.
@@ -247,7 +272,7 @@ mod tests {
         for value in values {
             headers.append(HOST, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        let checked = Guard::new(options).unwrap().check_host(&target.parse().unwrap(), &headers);
+        let checked = Guard::new(options).unwrap().check_host(&target.parse().unwrap(), &headers, None);
         checked.map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
     }
 

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
+use super::guard::ArrivedAt;
 use super::{Body, HttpService, Options, Refusal, service};
 use crate::host::Host;
 use crate::serve::{ServeError, Shape};
@@ -35,6 +36,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// How long calls that were cancelled may take to say so.
 const CANCELLED: Duration = Duration::from_secs(2);
 
+/// What a command tells its user of a listener that [is nameless](Listener::is_nameless).
+pub const NAMELESS: &str = "requests are answered under an IP address of this machine or `localhost`, and under no other \
+                            name; name one with `--allow-host NAME`";
+
 /// A host at an address, not yet answering.
 #[derive(Debug)]
 pub struct Listener {
@@ -42,6 +47,7 @@ pub struct Listener {
     service: HttpService,
     listener: TcpListener,
     address: SocketAddr,
+    nameless: bool,
 }
 
 /// Listens at an address, where port 0 is any that is free. Closes the host where it cannot.
@@ -81,11 +87,12 @@ async fn try_bind(
         let own = SocketAddr::new(ip, 0).to_string();
         options.hosts = vec![own.trim_end_matches(":0").to_owned()];
     }
+    let nameless = options.hosts.is_empty() && ip.is_unspecified();
     let service = service(host.clone(), profile, shape, options)?;
     let bound = |error: io::Error| ServeError::Address { address, error };
     let listener = TcpListener::bind(address).await.map_err(bound)?;
     let address = listener.local_addr().map_err(bound)?;
-    Ok(Listener { host, service, listener, address })
+    Ok(Listener { host, service, listener, address, nameless })
 }
 
 impl Listener {
@@ -99,6 +106,13 @@ impl Listener {
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Whether it answers under addresses alone, the one at which a request arrives and loopback's names: it listens at
+    /// all that this machine has, and no [host](Options::allowed_hosts) is named.
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        self.nameless
     }
 
     /// The service behind it.
@@ -132,9 +146,11 @@ impl Listener {
                 }
             };
             let _ = stream.set_nodelay(true);
+            let own = stream.local_addr().ok().filter(|_| self.nameless);
+            let arrived_at = own.map(|address| ArrivedAt(address.ip().to_canonical()));
             match Arc::clone(&room).try_acquire_owned() {
                 Ok(permit) => {
-                    let connection = connection(stream, self.service.clone());
+                    let connection = connection(stream, self.service.clone(), arrived_at);
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
@@ -168,14 +184,17 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn connection(stream: TcpStream, service: HttpService) {
+async fn connection(stream: TcpStream, service: HttpService, arrived_at: Option<ArrivedAt>) {
     let stopping = service.inner.stopping.clone();
     let header_timeout = service.inner.options.header_timeout;
     // Who reads nothing would otherwise hold the connection, and with it a call's place, for ever.
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(service.inner.options.write_timeout));
-    let answer = service_fn(move |request: Request<Incoming>| {
+    let answer = service_fn(move |mut request: Request<Incoming>| {
         let service = service.clone();
+        if let Some(arrived_at) = arrived_at {
+            request.extensions_mut().insert(arrived_at);
+        }
         async move { Ok::<_, Infallible>(route(&service, request).await) }
     });
     let connection = http1::Builder::new()
@@ -201,21 +220,15 @@ async fn connection(stream: TcpStream, service: HttpService) {
 async fn route(service: &HttpService, request: Request<Incoming>) -> Response<Body> {
     match request.uri().path() {
         "/mcp" => service.respond(request).await,
-        path => {
-            let guard = &service.inner.guard;
-            let checked = guard
-                .check_host(request.uri(), request.headers())
-                .and_then(|()| guard.check_origin(request.headers()));
-            match checked {
-                Err(refusal) => refusal.into_response(),
-                Ok(()) if path == "/health" && [Method::GET, Method::HEAD].contains(request.method()) => {
-                    service.inner.health()
-                }
-                Ok(()) => {
-                    Refusal::new(StatusCode::NOT_FOUND, "there are /mcp and GET /health").into_response()
-                }
+        path => match service.inner.guard.admit(&request) {
+            Err(refusal) => refusal.into_response(),
+            Ok(page) if path == "/health" && [Method::GET, Method::HEAD].contains(request.method()) => {
+                page.readable(service.health())
             }
-        }
+            Ok(page) => page.readable(
+                Refusal::new(StatusCode::NOT_FOUND, "there are /mcp and GET /health").into_response(),
+            ),
+        },
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod guard;
 mod listen;
+mod page;
 mod sessions;
 
 use std::convert::Infallible;
@@ -17,28 +18,30 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Buf as _, BufMut as _, Bytes};
 use futures_util::StreamExt as _;
 use http::header::{
     ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt as _, BodyStream, Empty, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::Body as HttpBody;
+use rmcp::ErrorData;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::guard::Guard;
-pub use self::listen::{Listener, bind};
-use self::sessions::{ASKING, Asking, Principals, Sessions};
+pub use self::listen::{Listener, NAMELESS, bind};
+use self::sessions::{ASKING, Asking, Full as NoRoom, OfSession, Principals, Rooms, Sessions};
 use super::{FIRST_ANSWER, ServeError, Server, Service, Shape, raw};
 use crate::catalogue::Health;
 use crate::host::{Host, HostSession};
@@ -52,6 +55,11 @@ type Answer = BoxBody<Bytes, Infallible>;
 
 /// The header in which the legacy era names a session.
 const SESSION_ID: &str = "mcp-session-id";
+
+/// The headers that may stand once: twice, and two programs on the way may each read another one.
+const ONCE: [&str; 3] = [SESSION_ID, "mcp-protocol-version", "last-event-id"];
+
+const METHODS: &str = "POST, GET, DELETE";
 
 /// The longest id of a request that an error repeats.
 const LONGEST_ID: usize = 256;
@@ -76,8 +84,10 @@ pub struct Options {
     origins: Vec<String>,
     tokens: Vec<(Principal, String)>,
     max_body: usize,
+    max_bodies: usize,
     body_timeout: Duration,
     max_sessions: usize,
+    max_sessions_of_one: usize,
     session_idle: Duration,
     max_connections: usize,
     header_timeout: Duration,
@@ -92,8 +102,10 @@ impl Default for Options {
             origins: Vec::new(),
             tokens: Vec::new(),
             max_body: 4 * 1024 * 1024,
+            max_bodies: 256 * 1024 * 1024,
             body_timeout: Duration::from_secs(30),
             max_sessions: 4096,
+            max_sessions_of_one: 1024,
             session_idle: Duration::from_secs(15 * 60),
             max_connections: 4096,
             header_timeout: Duration::from_secs(10),
@@ -146,6 +158,14 @@ impl Options {
         self
     }
 
+    /// Sets how many bytes of bodies there may be at a time, of all requests that arrive or are being answered. Default
+    /// 256 MiB; what arrives beyond that is answered with 503.
+    #[must_use]
+    pub fn max_bodies(mut self, bytes: usize) -> Self {
+        self.max_bodies = bytes.min(Semaphore::MAX_PERMITS);
+        self
+    }
+
     /// Sets how long the body of a request may take to arrive. Default 30 s.
     #[must_use]
     pub fn body_timeout(mut self, limit: Duration) -> Self {
@@ -153,10 +173,19 @@ impl Options {
         self
     }
 
-    /// Sets how many sessions may be open: of the legacy era, and as many principals of the modern one. Default 4096.
+    /// Sets how many sessions may be open: of the legacy era, and as many principals of the modern one. Default 4096;
+    /// another is answered with 503. One in use takes about 200 KB, nearly all of it the channels of rmcp.
     #[must_use]
     pub fn max_sessions(mut self, most: usize) -> Self {
         self.max_sessions = most.min(Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// Sets how many of them one principal may have. Default 1024; another is answered with 429. Nobody in particular has
+    /// no such limit.
+    #[must_use]
+    pub fn max_sessions_of_one(mut self, most: usize) -> Self {
+        self.max_sessions_of_one = most;
         self
     }
 
@@ -217,7 +246,9 @@ struct Inner {
     protocol: StreamableHttpService<Server, Sessions>,
     sessions: Arc<Sessions>,
     principals: Arc<Principals>,
-    room: Arc<Semaphore>,
+    rooms: Arc<Rooms>,
+    /// A permit for each byte of a body.
+    bodies: Arc<Semaphore>,
     /// Until when an answer waits for servers that are starting.
     patience: Instant,
     /// No new request is taken, and what only listens ends.
@@ -279,7 +310,8 @@ pub fn service(
             protocol,
             sessions,
             principals: Arc::new(principals),
-            room: Arc::new(Semaphore::new(options.max_sessions)),
+            rooms: Rooms::new(options.max_sessions, options.max_sessions_of_one),
+            bodies: Arc::new(Semaphore::new(options.max_bodies)),
             patience: Instant::now() + FIRST_ANSWER,
             stopping,
             ended,
@@ -333,13 +365,48 @@ impl HttpService {
         self.inner.service.rounds.close().await;
     }
 
+    /// How the servers are, in numbers: no name and no reason. What a [`Listener`] answers at `/health`; a program that
+    /// mounts the service can answer with it where it wants to, and asks for no token there either.
+    ///
+    /// 200 and `{"status": "ok", "servers": {"ready": 2, …}}`, or 503 and `"stopping"`.
+    #[must_use]
+    pub fn health(&self) -> Response<Body> {
+        let mut servers = serde_json::Map::new();
+        for state in ["ready", "starting", "down", "disabled", "needs_consent"] {
+            servers.insert(state.to_owned(), json!(0));
+        }
+        for server in self.inner.service.viewer.view().servers() {
+            let state = match server.health {
+                Health::Ready => "ready",
+                Health::Starting => "starting",
+                Health::Down(_) => "down",
+                Health::Disabled => "disabled",
+                Health::NeedsConsent(_) => "needs_consent",
+            };
+            servers[state] = json!(servers[state].as_u64().unwrap_or_default() + 1);
+        }
+        let (code, status) = match self.inner.stopping.is_cancelled() {
+            false => (StatusCode::OK, "ok"),
+            true => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        };
+        json_response(code, &json!({"status": status, "servers": servers}))
+    }
+
     async fn respond<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: HttpBody + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        self.inner.answer(request).await.unwrap_or_else(Refusal::into_response)
+        let page = match self.inner.guard.admit(&request) {
+            Ok(page) => page,
+            Err(refusal) => return refusal.into_response(),
+        };
+        let response = match page.preflight(&request) {
+            Some(response) => response,
+            None => self.inner.answer(request).await.unwrap_or_else(Refusal::into_response),
+        };
+        page.readable(response)
     }
 }
 
@@ -356,10 +423,8 @@ impl Inner {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let (mut parts, body) = request.into_parts();
-        self.guard.check_host(&parts.uri, &parts.headers)?;
-        self.guard.check_origin(&parts.headers)?;
         if ![Method::POST, Method::GET, Method::DELETE].contains(&parts.method) {
-            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "the methods are POST, GET and DELETE"));
+            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, format!("the methods are {METHODS}")));
         }
         let named = self.guard.check_token(&parts.headers)?;
         let principal = parts.extensions.get::<Principal>().cloned().or(named);
@@ -368,11 +433,11 @@ impl Inner {
         if self.stopping.is_cancelled() {
             return Err(Refusal::busy("the server is stopping"));
         }
-        let mut ids = parts.headers.get_all(SESSION_ID).iter();
-        let session = ids.next().map(|id| id.to_str().unwrap_or_default().to_owned());
-        if ids.next().is_some() {
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, "there is more than one session id"));
+        if let Some(name) = ONCE.into_iter().find(|name| parts.headers.get_all(*name).iter().nth(1).is_some())
+        {
+            return Err(Refusal::invalid(format!("there is more than one {name} header")));
         }
+        let session = parts.headers.get(SESSION_ID).map(|id| id.to_str().unwrap_or_default().to_owned());
         let method = parts.method.clone();
         if method == Method::DELETE
             && session.as_deref().is_some_and(|id| !self.sessions.belongs(id, principal.as_ref()))
@@ -380,19 +445,16 @@ impl Inner {
             return Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_SESSION));
         }
 
-        let (body, envelope) = if method == Method::POST {
+        let (body, envelope, _held) = if method == Method::POST {
             check_content(&parts.headers)?;
-            let body = self.read(body).await?;
+            let (body, held) = self.read(body).await?;
             let envelope = Envelope::read(&body)?;
-            (body, envelope)
+            (body, envelope, Some(held))
         } else {
-            (Bytes::new(), Envelope::default())
+            (Bytes::new(), Envelope::default(), None)
         };
         let room = match &envelope.method {
-            Some(method) if method == "initialize" => {
-                let room = Arc::clone(&self.room).try_acquire_owned();
-                Some(room.map_err(|_| Refusal::busy("there are too many sessions; try again later"))?)
-            }
+            Some(method) if method == "initialize" => Some(self.rooms.take(principal.as_ref())?),
             _ => None,
         };
         if method == Method::POST {
@@ -429,8 +491,8 @@ impl Inner {
         Ok(outgoing(response))
     }
 
-    /// The whole body, where it is not too large and does not take too long.
-    async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
+    /// The whole body, where it is not too large and does not take too long, and the room that it takes.
+    async fn read<B>(&self, body: B) -> Result<(Bytes, OwnedSemaphorePermit), Refusal>
     where
         B: HttpBody,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -441,13 +503,29 @@ impl Inner {
         if body.size_hint().lower() > most as u64 {
             return Err(too_large());
         }
-        let collected = Limited::new(body, most).collect();
-        match tokio::time::timeout(self.options.body_timeout, std::pin::pin!(collected)).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-            Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body broke off")),
-            Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive")),
-        }
+        // What was announced and does not come takes no room from others.
+        let room = |bytes: usize| {
+            let room = u32::try_from(bytes).ok();
+            let room = room.and_then(|bytes| Arc::clone(&self.bodies).try_acquire_many_owned(bytes).ok());
+            room.ok_or_else(|| Refusal::busy("there is too much to read at once; try again later"))
+        };
+        let collected = async {
+            let mut body = std::pin::pin!(Limited::new(body, most));
+            let (mut bytes, mut held) = (Vec::new(), room(0)?);
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                    true => too_large(),
+                    false => Refusal::invalid("the body broke off"),
+                })?;
+                if let Ok(data) = frame.into_data() {
+                    held.merge(room(data.remaining())?);
+                    bytes.put(data);
+                }
+            }
+            Ok((bytes.into(), held))
+        };
+        let late = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive");
+        tokio::time::timeout(self.options.body_timeout, collected).await.map_err(late)?
     }
 
     /// Waits for servers that are starting, no longer than until a second after the service began.
@@ -464,29 +542,6 @@ impl Inner {
     fn until_stopping(&self, body: Answer) -> Answer {
         let stopped = self.stopping.clone().cancelled_owned();
         http_body_util::BodyExt::boxed(StreamBody::new(BodyStream::new(body).take_until(stopped)))
-    }
-
-    /// How the servers are, in numbers: no name and no reason.
-    fn health(&self) -> Response<Body> {
-        let mut servers = serde_json::Map::new();
-        for state in ["ready", "starting", "down", "disabled", "needs_consent"] {
-            servers.insert(state.to_owned(), json!(0));
-        }
-        for server in self.service.viewer.view().servers() {
-            let state = match server.health {
-                Health::Ready => "ready",
-                Health::Starting => "starting",
-                Health::Down(_) => "down",
-                Health::Disabled => "disabled",
-                Health::NeedsConsent(_) => "needs_consent",
-            };
-            servers[state] = json!(servers[state].as_u64().unwrap_or_default() + 1);
-        }
-        let (code, status) = match self.stopping.is_cancelled() {
-            false => (StatusCode::OK, "ok"),
-            true => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
-        };
-        json_response(code, &json!({"status": status, "servers": servers}))
     }
 }
 
@@ -505,11 +560,23 @@ pub(super) fn principal(context: &RequestContext<RoleServer>) -> Option<String> 
 
 /// The session of a request that came over HTTP and belongs to no session of the protocol.
 pub(super) fn modern_session(context: &RequestContext<RoleServer>) -> Option<Arc<HostSession>> {
-    if context.protocol_version().is_some_and(|version| version.has_initialize()) {
+    if context.extensions.get::<OfSession>().is_some() {
         return None;
     }
     let caller = context.extensions.get::<http::request::Parts>()?.extensions.get::<Caller>()?;
     Some(caller.principals.session(caller.principal.as_ref()))
+}
+
+/// Refuses a request that came over HTTP without a session and names a version whose clients can only be asked in one.
+pub(super) fn check_era(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    let stands_alone = context.extensions.get::<http::request::Parts>().is_some()
+        && context.extensions.get::<OfSession>().is_none();
+    match context.protocol_version().filter(|version| stands_alone && version.has_initialize()) {
+        Some(version) => {
+            Err(ErrorData::unsupported_protocol_version(version, &[ProtocolVersion::V_2026_07_28]))
+        }
+        None => Ok(()),
+    }
 }
 
 const UNKNOWN_SESSION: &str = "there is no such session; begin one with `initialize`";
@@ -588,7 +655,7 @@ impl Refusal {
         Self { status, code: -32600, message: message.into(), id: Value::Null, challenge: None }
     }
 
-    fn invalid(message: &str) -> Self {
+    fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
@@ -621,15 +688,34 @@ impl Refusal {
         }
         match self.status {
             StatusCode::METHOD_NOT_ALLOWED => {
-                headers.insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+                headers.insert(ALLOW, HeaderValue::from_static(METHODS));
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}
         }
         response
     }
+}
+
+impl From<NoRoom> for Refusal {
+    fn from(full: NoRoom) -> Self {
+        match full {
+            NoRoom::OfAll => Self::busy("there are too many sessions; try again later"),
+            NoRoom::OfOne => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "you have too many sessions; end one (DELETE), or try again later",
+            )
+            .code(-32000),
+        }
+    }
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Empty::new().map_err(Into::into).boxed());
+    *response.status_mut() = status;
+    response
 }
 
 fn json_response(status: StatusCode, value: &Value) -> Response<Body> {

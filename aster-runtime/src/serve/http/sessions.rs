@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionError,
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Principal;
 use crate::host::HostSession;
@@ -30,18 +30,72 @@ tokio::task_local! {
 pub(super) struct Asking {
     pub(super) principal: Option<Principal>,
     /// Room for one session, where the request may begin one.
-    pub(super) room: Mutex<Option<OwnedSemaphorePermit>>,
+    pub(super) room: Mutex<Option<Room>>,
 }
+
+/// How many sessions of the legacy era there may be: in all, and of one principal.
+pub(super) struct Rooms {
+    all: Arc<Semaphore>,
+    most_of_one: usize,
+    of_one: Mutex<HashMap<Principal, usize>>,
+}
+
+/// Room for one session of a principal, until it is dropped.
+pub(super) struct Room {
+    rooms: Arc<Rooms>,
+    principal: Option<Principal>,
+    _of_all: OwnedSemaphorePermit,
+}
+
+/// Which room there is not.
+pub(super) enum Full {
+    OfAll,
+    OfOne,
+}
+
+impl Rooms {
+    pub(super) fn new(most: usize, most_of_one: usize) -> Arc<Self> {
+        Arc::new(Self { all: Arc::new(Semaphore::new(most)), most_of_one, of_one: Mutex::default() })
+    }
+
+    pub(super) fn take(self: &Arc<Self>, principal: Option<&Principal>) -> Result<Room, Full> {
+        let of_all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Full::OfAll)?;
+        if let Some(principal) = principal {
+            let mut of_one = self.of_one();
+            let taken = of_one.get(principal).copied().unwrap_or_default();
+            if taken >= self.most_of_one {
+                return Err(Full::OfOne);
+            }
+            of_one.insert(principal.clone(), taken + 1);
+        }
+        Ok(Room { rooms: Arc::clone(self), principal: principal.cloned(), _of_all: of_all })
+    }
+
+    fn of_one(&self) -> MutexGuard<'_, HashMap<Principal, usize>> {
+        self.of_one.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let Some(principal) = &self.principal else { return };
+        let mut of_one = self.rooms.of_one();
+        match of_one.get_mut(principal) {
+            Some(taken) if *taken > 1 => *taken -= 1,
+            _ => drop(of_one.remove(principal)),
+        }
+    }
+}
+
+/// Marks a request that was routed to a session of the legacy era. What it says of its version does not tell: rmcp gives
+/// no session to a request with all that the modern era asks for, whatever version it names.
+#[derive(Clone)]
+pub(super) struct OfSession;
 
 /// The sessions of the legacy era, each bound to the principal that began it.
 pub(super) struct Sessions {
     local: LocalSessionManager,
-    bound: Mutex<HashMap<SessionId, Bound>>,
-}
-
-struct Bound {
-    principal: Option<Principal>,
-    _room: OwnedSemaphorePermit,
+    bound: Mutex<HashMap<SessionId, Room>>,
 }
 
 impl Sessions {
@@ -61,7 +115,7 @@ impl Sessions {
         self.bound().len()
     }
 
-    fn bound(&self) -> MutexGuard<'_, HashMap<SessionId, Bound>> {
+    fn bound(&self) -> MutexGuard<'_, HashMap<SessionId, Room>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,13 +125,11 @@ impl SessionManager for Sessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let asking = ASKING.try_with(|asking| {
-            let room = asking.room.lock().unwrap_or_else(PoisonError::into_inner).take();
-            room.map(|room| Bound { principal: asking.principal.clone(), _room: room })
-        });
-        let bound = asking.ok().flatten().ok_or(SessionError::SessionServiceTerminated)?;
+        let asking =
+            ASKING.try_with(|asking| asking.room.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let room = asking.ok().flatten().ok_or(SessionError::SessionServiceTerminated)?;
         let (id, transport) = self.local.create_session().await?;
-        self.bound().insert(Arc::clone(&id), bound);
+        self.bound().insert(Arc::clone(&id), room);
         Ok((id, transport))
     }
 
@@ -101,8 +153,11 @@ impl SessionManager for Sessions {
     async fn create_stream(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        if let ClientJsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(OfSession);
+        }
         self.local.create_stream(id, message).await
     }
 

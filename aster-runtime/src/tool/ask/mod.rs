@@ -63,6 +63,8 @@ pub struct ClientInfo {
     /// The name it gives itself: a claim. None where it gives none, or one that cannot be shown as it is, since it is longer
     /// than 100 characters or has control characters or spaces in the wrong places.
     pub name: Option<String>,
+    /// Who it has proved to be: the label of a token or of another authentication, and never a secret.
+    pub principal: Option<String>,
     /// Whether the connection itself speaks for it: the user started it, or it has proved who it is.
     pub vouched: bool,
     /// Its user can fill in forms.

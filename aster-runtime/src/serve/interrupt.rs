@@ -2,19 +2,20 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// What the signals ask for.
+/// What the signals ask for: Ctrl-C and, on Unix, SIGTERM.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     /// Cancelled by the first: to end, and to clean up.
-    pub(crate) stop: CancellationToken,
+    pub stop: CancellationToken,
     /// Cancelled by the second: to end at once.
-    pub(crate) now: CancellationToken,
+    pub now: CancellationToken,
 }
 
 impl Interrupt {
-    /// Begins to listen. From this call on the signals themselves end nothing.
+    /// Begins to listen. From this call on the signals themselves end nothing. Needs a tokio runtime.
+    #[must_use]
     #[cfg(unix)]
-    pub(crate) fn listen() -> Self {
+    pub fn listen() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
 
         let interrupt = Self::default();
@@ -31,9 +32,10 @@ impl Interrupt {
         interrupt
     }
 
-    /// Begins to listen. From this call on the signals themselves end nothing.
+    /// Begins to listen. From this call on the signals themselves end nothing. Needs a tokio runtime.
+    #[must_use]
     #[cfg(not(unix))]
-    pub(crate) fn listen() -> Self {
+    pub fn listen() -> Self {
         let interrupt = Self::default();
         let heard = interrupt.clone();
         tokio::spawn(async move {
