@@ -17,7 +17,6 @@ use rmcp::service::{
 use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::diagnostics::Diagnostics;
@@ -34,9 +33,6 @@ const MAX_TOOLS: usize = 4_000;
 
 /// The most JSON that is taken as one server's tools, in bytes.
 const MAX_TOOL_BYTES: usize = 32 << 20;
-
-/// How many reports of progress may wait to be handed on.
-const PROGRESS_BUFFER: usize = 32;
 
 /// How the handshake is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,10 +194,10 @@ impl Connection {
         context: &ToolContext,
         limits: CallLimits,
     ) -> Result<ToolResult, Option<DispatchError>> {
-        let (listener, mut progress) = mpsc::channel(PROGRESS_BUFFER);
+        let progress = ProgressListener::default();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut request = CallToolRequest::new(params);
-        request.extensions.insert(ProgressListener(listener));
+        request.extensions.insert(progress.clone());
 
         let mut reply = pin!(self.request(ClientRequest::CallToolRequest(request)));
         let mut idle = pin!(sleep(limits.idle));
@@ -212,7 +208,7 @@ impl Connection {
                 biased;
                 () = &mut end => return Err(Some(timed_out(limits.total))),
                 // Before the reply, so that no report comes after it.
-                Some(report) = progress.recv() => {
+                report = progress.next() => {
                     idle.as_mut().reset(Instant::now() + limits.idle);
                     let message = report.message.map(|message| self.diagnostics.safe(&message));
                     context.progress(report.done, report.total, message.as_deref());

@@ -1,7 +1,7 @@
 //! What is on its way to a server's standard input.
 //!
-//! A line is written where it is sent, which spares every call the wake-up of a task. Only what the pipe does not take at
-//! once waits for one, in order.
+//! A line is written where it is sent, which spares a call the wake-up of a task. Where many calls are open at once, and
+//! for what the pipe does not take, that task writes, all that waits in one go.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,6 +17,9 @@ use super::raw::Tap;
 
 /// How much may wait for the server to read it before it counts as one that does not, in bytes.
 const MAX_UNREAD: usize = 32 << 20;
+
+/// How much room is kept from one write to the next, in bytes.
+const KEPT: usize = 16 << 10;
 
 /// The writing end of a connection. Dropping it closes the pipe, even where a write to it is stuck.
 pub(super) struct Outbox {
@@ -47,19 +50,24 @@ impl Outbox {
         Self { shared, writer }
     }
 
-    /// Writes a line, or as much of it as the pipe takes now; the rest follows on its own.
+    /// Writes a line, or as much of it as the pipe takes now; the rest follows on its own. One of `many` waits for the
+    /// others.
     ///
     /// # Errors
     ///
     /// Where the pipe is closed or the server does not read it; the connection has then ended.
-    pub(super) fn send(&self, line: Vec<u8>) -> io::Result<()> {
+    pub(super) fn send(&self, line: &[u8], many: bool) -> io::Result<()> {
         let mut pipe = self.shared.pipe();
         if !pipe.waiting.is_empty() {
-            return pipe.wait(&line).inspect_err(|_| {
+            return pipe.wait(line).inspect_err(|_| {
                 self.shared.tap.fail("it does not read its standard input".to_owned());
             });
         }
-        pipe.waiting = line;
+        pipe.waiting.extend_from_slice(line);
+        if many {
+            self.shared.waits.notify_one();
+            return Ok(());
+        }
         match pipe.poll_write(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(written) => self.shared.ended(written),
             Poll::Pending => {
@@ -118,7 +126,8 @@ impl Pipe {
             self.written += written;
         }
         ready!(Pin::new(&mut self.writer).poll_flush(context))?;
-        self.waiting = Vec::new();
+        self.waiting.clear();
+        self.waiting.shrink_to(KEPT);
         self.written = 0;
         Poll::Ready(Ok(()))
     }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::diagnostics::Diagnostics;
@@ -29,6 +29,12 @@ use super::outbox::Outbox;
 
 /// The longest line that a server may write, in bytes without its line feed.
 pub(super) const MAX_LINE: usize = 16 << 20;
+
+/// With how many open calls a line is still written on its own.
+const FEW: usize = 4;
+
+/// How many reports of progress of one call may wait to be handed on.
+const MAX_REPORTS: usize = 32;
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -132,14 +138,45 @@ pub(super) struct Progress {
 }
 
 /// Where the progress of a request goes: an extension of the request, so that the transport knows of it before the
-/// first byte is sent and no early notification is lost.
-#[derive(Debug, Clone)]
-pub(super) struct ProgressListener(pub(super) mpsc::Sender<Progress>);
+/// first byte is sent and no early notification is lost. Most calls never have any, for which it costs next to nothing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProgressListener(Arc<Reports>);
+
+#[derive(Debug, Default)]
+struct Reports {
+    waiting: Mutex<VecDeque<Progress>>,
+    arrived: Notify,
+}
+
+impl ProgressListener {
+    /// The next report, whenever there is one.
+    pub(super) async fn next(&self) -> Progress {
+        loop {
+            if let Some(report) = self.waiting().pop_front() {
+                return report;
+            }
+            self.0.arrived.notified().await;
+        }
+    }
+
+    /// One that is behind loses reports, not the call.
+    fn report(&self, report: Progress) {
+        let mut waiting = self.waiting();
+        if waiting.len() < MAX_REPORTS {
+            waiting.push_back(report);
+            self.0.arrived.notify_one();
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Progress>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The requests whose progress is listened to.
 #[derive(Debug, Default)]
 struct Listening {
-    listeners: HashMap<i64, mpsc::Sender<Progress>>,
+    listeners: HashMap<i64, ProgressListener>,
     tokens: HashMap<RequestId, i64>,
 }
 
@@ -196,9 +233,13 @@ impl Tap {
     ) {
         if let Some(ProgressToken(NumberOrString::Number(token))) = token {
             let mut progress = self.progress();
-            progress.listeners.insert(token, listener.0.clone());
+            progress.listeners.insert(token, listener.clone());
             progress.tokens.insert(request, token);
         }
+    }
+
+    fn open_calls(&self) -> usize {
+        self.progress().tokens.len()
     }
 
     fn report_progress(&self, params: Option<&Value>) {
@@ -211,8 +252,7 @@ impl Tap {
             total: field("total").and_then(Value::as_f64),
             message: field("message").and_then(Value::as_str).map(str::to_owned),
         };
-        // A listener that is behind loses reports, not the call.
-        let _ = listener.try_send(report);
+        listener.report(report);
     }
 
     fn progress(&self) -> MutexGuard<'_, Listening> {
@@ -447,7 +487,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
         // connection, which whoever waits for an answer hears of.
         std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            self.outbox.send(line)
+            self.outbox.send(&line, self.tap.open_calls() > FEW)
         }))
     }
 
