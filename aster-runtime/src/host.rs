@@ -769,7 +769,7 @@ impl HostSession {
     }
 
     /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`. It reports it, so
-    /// that this is in the audit like the call of an unknown id.
+    /// that this is in the audit like the call of an unknown id, as one of this client.
     pub fn refuse_unknown(&self, requested: &str, client: ClientInfo) -> Completed {
         let message = format!("no tool `{}` is known", text::one_line(requested, 128));
         let trail = self.trail(client, &uuid::Uuid::now_v7().to_string(), requested);

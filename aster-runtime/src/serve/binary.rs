@@ -22,9 +22,10 @@ use crate::text;
 ///
 /// `serve` speaks MCP on standard input and output and offers `aster_mcp`, or with `--mode direct` every tool as
 /// `server__tool`; `serve NAME` offers one server's tools under their own names. With the feature `serve-http`,
-/// `--http ADDRESS` serves over HTTP instead, and the first signal lets calls that run finish. A Restricted call asks on the terminal; where there is none it is denied.
-/// Exit codes: 0 it worked, 1 the tool reported an error, 2 the command line or an id is wrong, 3 the catalogue has a
-/// problem, 4 the call was denied, 5 it could not be finished.
+/// `--http ADDRESS` serves over HTTP instead. The first signal ends serving in order: calls that run over HTTP may finish.
+/// A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked, 1 the tool reported
+/// an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was denied, 5 it could not be
+/// finished.
 ///
 /// ```no_run
 /// use aster_runtime::{NativeCatalogue, catalogue, mcp_tool};

@@ -46,8 +46,6 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "serve-http")]
-use self::http::principal;
 pub use self::interrupt::Interrupt;
 use self::link::Front;
 use self::offer::{Changes, Offer, Offered, Target};
@@ -302,11 +300,7 @@ impl Server {
     /// The session that a request belongs to.
     fn session(&self, context: &RequestContext<RoleServer>) -> Arc<HostSession> {
         let session = self.connection.session.get_or_init(|| {
-            #[cfg(feature = "serve-http")]
-            if let Some(session) = http::modern_session(context) {
-                return session;
-            }
-            Arc::new(self.service.viewer.another())
+            http::modern_session(context).unwrap_or_else(|| Arc::new(self.service.viewer.another()))
         });
         Arc::clone(session)
     }
@@ -561,7 +555,6 @@ impl Server {
         arguments: &JsonObject,
         (responses, state): (Option<InputResponses>, Option<String>),
     ) -> Result<Asking<'a>, ErrorData> {
-        #[cfg(feature = "serve-http")]
         http::check_era(context)?;
         Ok(Asking {
             method,
@@ -582,7 +575,7 @@ impl Server {
         let name = context.client_info().map(|client| client.name);
         // Made fit to be shown, it might be the name of another, which the user trusts.
         client.name = name.filter(|name| text::one_line(name, 100) == *name);
-        client.principal = principal(context);
+        client.principal = http::principal(context);
         client.vouched = self.connection.local || client.principal.is_some();
         if let Some(elicitation) = &capabilities.elicitation {
             client.urls = elicitation.url.is_some();
@@ -608,10 +601,23 @@ impl Server {
     }
 }
 
-/// Over standard input nobody has to.
+/// Over standard input nobody has to prove who it is, and there is one session.
 #[cfg(not(feature = "serve-http"))]
-fn principal(_: &RequestContext<RoleServer>) -> Option<String> {
-    None
+mod http {
+    use super::{Arc, ErrorData, HostSession, RequestContext, RoleServer};
+
+    pub(super) fn principal(_: &RequestContext<RoleServer>) -> Option<String> {
+        None
+    }
+
+    pub(super) fn modern_session(_: &RequestContext<RoleServer>) -> Option<Arc<HostSession>> {
+        None
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "over HTTP it can be wrong")]
+    pub(super) fn check_era(_: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        Ok(())
+    }
 }
 
 fn is_legacy(context: &RequestContext<RoleServer>) -> bool {

@@ -19,9 +19,8 @@ const SHORTEST_TOKEN: usize = 16;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The address at which a request arrived, where that is one of ours as good as the names.
-///
-/// No page can be behind it but one of this server: a page's own name stands in `Host`, and is no address of ours.
+/// The address at which a request arrived, where that is as good a host as those of the list. What a page's owner can point
+/// here is a name, and that then stands in `Host`: never an address of ours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArrivedAt(pub(super) IpAddr);
 

@@ -136,7 +136,8 @@ impl Options {
     }
 
     /// Sets the sites whose pages may ask: `https://app.example`, `http://localhost:*` for any port, or `null`. By
-    /// default those of loopback. A request without an origin is no page's, and passes.
+    /// default those of loopback. Their browsers are told that they may, and may read the answers (CORS). A request without
+    /// an origin is no page's, and passes.
     #[must_use]
     pub fn allowed_origins<S: Into<String>>(mut self, origins: impl IntoIterator<Item = S>) -> Self {
         self.origins = origins.into_iter().map(Into::into).collect();
@@ -365,8 +366,8 @@ impl HttpService {
         self.inner.service.rounds.close().await;
     }
 
-    /// How the servers are, in numbers: no name and no reason. What a [`Listener`] answers at `/health`; a program that
-    /// mounts the service can answer with it where it wants to, and asks for no token there either.
+    /// How the servers are, in numbers: no name and no reason. A [`Listener`] answers with it at `/health`, without a token;
+    /// the service itself answers at no path of that kind, and a program that mounts it can answer with this where it likes.
     ///
     /// 200 and `{"status": "ok", "servers": {"ready": 2, …}}`, or 503 and `"stopping"`.
     #[must_use]
