@@ -127,6 +127,13 @@ mod asks {
         "done"
     }
 
+    /// Asks more than anybody reads.
+    #[mcp_tool(tier = Standard)]
+    pub(super) async fn ramble(ctx: &ToolContext) -> Result<String, AskError> {
+        ctx.elicit_as::<Person>("x".repeat(8 << 20)).await?;
+        Ok("asked".to_owned())
+    }
+
     /// Has ten seconds, and asks.
     #[mcp_tool(tier = Standard, timeout = "10s")]
     pub(super) async fn hurry(ctx: &ToolContext) -> Result<String, AskError> {
@@ -562,11 +569,14 @@ async fn a_call_that_finds_no_room_leaves_the_others_theirs() {
 async fn what_is_parked_holds_so_many_bytes() {
     let mut client = Client::start(true, everything()).await;
     // As it is asked in the tool's question too, one call holds twice that.
-    let call = json!({"name": "twice", "arguments": {"first": "x".repeat(6 << 20)}});
+    let call = json!({"name": "twice", "arguments": {"first": "x".repeat(3 << 19)}});
     client.begin(&call, 1).await;
     let (questions, state) = client.begin(&call, 1).await;
     let refused = client.ask("tools/call", call.clone()).await;
     assert!(text(&refused).starts_with("too many calls wait for their clients' answers here"));
+    // There is no use in coming back with what never fits.
+    let refused = client.ask("tools/call", json!({"name": "ramble", "arguments": {}})).await;
+    assert!(text(&refused).contains("too long to wait for the client: over 8 MiB"), "{refused}");
     let answers = [(questions[0].0.clone(), accept(json!({"word": "two"})))];
     client.answer(&call, &state, &answers).await;
     let (_, state) = client.questions(1).await;

@@ -136,7 +136,7 @@ async fn a_line_that_is_no_json_is_answered_with_a_parse_error_and_the_next_one_
             assert!(told.contains(why), "{told}");
         }
         // JSON that is no message is another error, and what is empty is none.
-        assert_eq!(answers(deep[1..255].as_bytes(), modern).await[0]["error"]["code"], -32600);
+        assert_eq!(answers(&deep.as_bytes()[1..255], modern).await[0]["error"]["code"], -32600);
         for empty in ["", " ", "\r", "\u{feff}", "\u{feff} \r"] {
             assert_eq!(answers(empty.as_bytes(), modern).await, [] as [Value; 0], "{empty:?}");
         }

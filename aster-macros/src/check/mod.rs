@@ -111,6 +111,8 @@ fn role(
             }
             let literal = options.uri.as_ref()?;
             let variables = uri::variables(literal, errors)?;
+            uri::size(options, &variables, errors);
+            uri::mime_type(options, errors);
             let is_right = uri::agrees(literal, &variables, arguments?, errors);
             is_right.then(|| Role::Resource {
                 uri: literal.value(),

@@ -1,10 +1,11 @@
 //! The URI of a resource. It repeats `aster_runtime::uri::Template` with an arrow at the user's own literal; a test below
 //! holds the two together.
 
-use syn::LitStr;
+use syn::{LitStr, Type};
 
 use super::args::Judged;
 use crate::diag::{Errors, codes};
+use crate::parse::attr::CallableOptions;
 
 /// The variables of a URI in their order. `None` where it is none, which has then been reported.
 pub(super) fn variables(literal: &LitStr, errors: &mut Errors) -> Option<Vec<String>> {
@@ -38,8 +39,53 @@ pub(super) fn agrees(
             errors.push_with_help(wire, &codes::NO_VARIABLE, what, help);
             agrees = false;
         }
+        if let Some(default) = &argument.default {
+            let what = format!("the variable `{}` needs no default", argument.name);
+            errors.push_with_help(default, &codes::ALWAYS_THERE, what, "remove `default`");
+        } else if is_option(&argument.ty) {
+            let what = format!("the variable `{}` is never `None`", argument.name);
+            errors.push(&argument.ty, &codes::ALWAYS_THERE, what);
+        }
     }
     agrees
+}
+
+/// Whether a type is written as an `Option`; by another name it is only of no use.
+fn is_option(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+}
+
+/// A size where there is more than one resource to have it.
+pub(super) fn size(options: &CallableOptions, variables: &[String], errors: &mut Errors) {
+    if let Some(key) = options.keys.get("size").filter(|_| !variables.is_empty()) {
+        errors.push(key, &codes::SIZE, "a template has no size");
+    }
+}
+
+/// A MIME type that is none.
+pub(super) fn mime_type(options: &CallableOptions, errors: &mut Errors) {
+    let Some(literal) = &options.mime_type else { return };
+    let value = literal.value();
+    if !is_mime_type(&value) {
+        let what = format!("`{}` is no MIME type", value.escape_debug());
+        errors.push(literal, &codes::MIME_TYPE, what);
+    }
+}
+
+fn is_mime_type(text: &str) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.len() <= 127
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
+    };
+    let (names, parameters) = text.split_once(';').unwrap_or((text, "a=b"));
+    let has_value = |parameter: &str| {
+        let value = parameter.trim_start().split_once('=');
+        value.is_some_and(|(name, value)| is_name(name) && !value.is_empty())
+    };
+    names.split_once('/').is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype))
+        && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+        && parameters.split(';').all(has_value)
 }
 
 fn is_reserved(c: char) -> bool {
@@ -119,6 +165,33 @@ mod tests {
     use aster_runtime::uri::Template;
 
     use super::*;
+
+    #[test]
+    fn what_is_a_mime_type() {
+        for right in [
+            "text/plain",
+            "image/svg+xml",
+            "application/vnd.a-b.c+json",
+            "text/html; charset=utf-8;a=\"b c\"",
+        ] {
+            assert!(is_mime_type(right), "{right}");
+        }
+        for wrong in [
+            "",
+            "text",
+            "text/",
+            "/plain",
+            "text/a/b",
+            "text plain",
+            " text/plain",
+            "text/plain;",
+            "text/plain; x",
+            "text/plain\n",
+            "text/ä",
+        ] {
+            assert!(!is_mime_type(wrong), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn the_grammar_is_the_runtimes() {

@@ -259,3 +259,21 @@ pub(crate) static NO_VARIABLE: Code = Code {
     title: "the variables of a URI are the parameters of its function",
     help: "write it into the URI, or remove the parameter",
 };
+
+pub(crate) static SIZE: Code = Code {
+    id: "A0705",
+    title: "a size is that of one resource, and a template means many",
+    help: "remove `size`",
+};
+
+pub(crate) static ALWAYS_THERE: Code = Code {
+    id: "A0706",
+    title: "a URI has a value for each of its variables, or it is not one of the template's",
+    help: "take the value itself, and publish the URI without the variable as a resource of its own",
+};
+
+pub(crate) static MIME_TYPE: Code = Code {
+    id: "A0707",
+    title: "a MIME type is a type and a subtype, with parameters where it has some (RFC 6838)",
+    help: "write it as in `text/plain` or `text/html; charset=utf-8`",
+};

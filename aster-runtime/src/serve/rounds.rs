@@ -36,8 +36,8 @@ const PARKED: Duration = Duration::from_secs(600);
 
 /// How many calls may be parked, and how many bytes of arguments and questions these may hold. A call that finds no room
 /// has no answer to its question: none makes another give way, since callers who have not proved who they are count as one.
-const PARKED_OF_ONE: Room = Room { calls: 32, bytes: 32 << 20 };
-const PARKED_IN_ALL: Room = Room { calls: 512, bytes: 128 << 20 };
+const PARKED_OF_ONE: Room = Room { calls: 32, bytes: 8 << 20 };
+const PARKED_IN_ALL: Room = Room { calls: 512, bytes: 64 << 20 };
 
 /// How long the end of serving waits for calls to be recorded.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -356,9 +356,9 @@ impl Rounds {
                 Some(done) => break (done, link),
                 None => match self.park(exchange, &request, &context.ct) {
                     Ok(questions) => return Ok(Turn::InputRequired(questions)),
-                    Err((full, refused)) => {
+                    Err((why, refused)) => {
                         exchange = *refused;
-                        exchange.refuse(&full);
+                        exchange.refuse(&why);
                     }
                 },
             }
@@ -410,6 +410,12 @@ impl Rounds {
         let questions: InputRequests =
             exchange.open.iter().map(|open| (open.key.clone(), open.wire.clone())).collect();
         let bytes = size(&request.arguments) + size(&questions);
+        if !PARKED_OF_ONE.fits(Room::default(), bytes) {
+            let most = PARKED_OF_ONE.bytes >> 20;
+            let long =
+                format!("the call and its questions are too long to wait for the client: over {most} MiB");
+            return Err((AskError::Invalid(long), Box::new(exchange)));
+        }
         let mut parked = self.parked();
         let of_caller = |one: &&Parked| one.principal == request.front.client.principal;
         for (most, (taken, first)) in [
