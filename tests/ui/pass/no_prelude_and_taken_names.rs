@@ -56,7 +56,7 @@ fn years(_: &str) -> [&'static str; 1] {
 }
 
 /// One year's notes.
-#[::aster_runtime::mcp_resource(uri = "notes://{year}", tier = Standard, mime_type = "text/plain", size = 0)]
+#[::aster_runtime::mcp_resource(uri = "notes://{year}", tier = Standard, mime_type = "text/plain")]
 pub fn notes(#[arg(complete = years)] year: u16) -> &'static str {
     let _ = year;
     ""
