@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
-use crate::spec::{StartFuture, ToolFuture};
+use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
     INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
     ServerState, StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
@@ -351,7 +351,11 @@ const BROKEN: ToolSpec = ToolSpec {
     annotations: Annotations::NONE,
     timeout: None,
     hot: false,
+    alias: None,
+    egress: &[],
     url_arguments: &[],
+    path_arguments: &[],
+    secret_arguments: &[],
     input_schema: || serde_json::Value::Null,
     output_schema: || None,
     call: |invocation| Call::open(invocation).refuse(),
@@ -493,7 +497,7 @@ const fn check_once(entry: &Entry, callable: &'static ToolSpec, at: usize) {
     let mut other = 0;
     while other < at {
         if let Some(first) = entry.callable(other)
-            && str_eq(first.name, callable.name)
+            && share_a_name(first, callable)
         {
             twice(first, callable);
         }
@@ -534,7 +538,7 @@ const fn check_pair(first: &Entry, second: &Entry) {
         return;
     }
     match (first.free(), second.free()) {
-        (Some(one), Some(two)) if !str_eq(one.name, two.name) => {}
+        (Some(one), Some(two)) if !share_a_name(one, two) => {}
         (Some(one), Some(two)) => twice(one, two),
         (None, None) => Sentence::new()
             .text("server `")
