@@ -148,6 +148,7 @@ fn alternatives(glob: &str) -> Vec<String> {
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     groups: Option<BTreeSet<String>>,
+    tools: BTreeSet<ToolId>,
     filters: Vec<Filter>,
 }
 
@@ -161,13 +162,14 @@ impl Scope {
         let mut filters = filters.to_vec();
         filters.push(Filter::new(&profile.allow, &profile.deny)?);
         let groups = profile.groups.as_ref().map(|groups| groups.iter().cloned().collect());
-        Ok(Self { groups, filters })
+        Ok(Self { groups, tools: profile.tools.iter().cloned().collect(), filters })
     }
 
     /// Whether the session may see this tool.
     #[must_use]
     pub fn shows(&self, tool: &Tool) -> bool {
-        self.shows_group(tool.group()) && self.filters.iter().all(|filter| filter.shows(tool))
+        (self.shows_group(tool.group()) || self.tools.contains(tool.id()))
+            && self.filters.iter().all(|filter| filter.shows(tool))
     }
 
     fn shows_group(&self, group: &str) -> bool {

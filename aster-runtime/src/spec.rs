@@ -182,6 +182,12 @@ impl ToolSpec {
     pub const fn entry(&'static self) -> Entry {
         Entry::Tool(self)
     }
+
+    /// Itself: a free tool's constant stands wherever a variant of a server's tool enum does.
+    #[must_use]
+    pub const fn spec(&'static self) -> &'static Self {
+        self
+    }
 }
 
 /// Whether two of one server have a name in common, now or before.
@@ -297,6 +303,15 @@ pub trait NativeServer: Send + Sync + 'static {
 
     #[doc(hidden)]
     fn __implemented_by_the_macro();
+}
+
+/// A tier that a catalogue raises, as `catalogue![…; raise { … }]` writes it down.
+#[derive(Debug, Clone, Copy)]
+pub struct Raise {
+    /// The tool.
+    pub tool: &'static ToolSpec,
+    /// Its tier in this binary: not below the one that its attribute gives.
+    pub tier: Tier,
 }
 
 /// One line of `catalogue![…]`, and one item of the inventory: a server, or what one free function is.

@@ -27,9 +27,15 @@
 //! | A0412 | a module's server that takes a name of the module's | rustc |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
+//! | A0503 | a raised tool that is none | rustc |
+//! | A0504 | a tier that `catalogue!` would lower | `check_raises` |
+//! | A0505 | a group that `catalogue!` does not name | `check_groups` |
+//! | A0508 | an agent with a tool that is none | rustc |
+//! | A0509 | an agent with a group that is none | rustc |
 //! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 //! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
+//! | A0607 | a raised tool that is not in the catalogue | `check_raises` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
 #[derive(Debug)]

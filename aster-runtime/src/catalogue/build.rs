@@ -10,7 +10,7 @@ use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
 use super::{Origin, Prompt, Resource, Server, Tool, schema};
 use crate::id::{self, ToolId};
-use crate::spec::{self, Annotations, Entry, ResourceSpec, ServerSpec, Tier, ToolSpec};
+use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
 use crate::tool::kind;
 use crate::uri::{self, Template};
@@ -124,6 +124,17 @@ pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
     same_uris(&parts, &mut problems);
     CatalogueError::check(problems)?;
     Ok(parts)
+}
+
+/// Gives tools the stricter tier that a catalogue says. A tool that is shared already keeps its own.
+pub(crate) fn raise(parts: &mut [Part], raises: &[Raise]) {
+    for Raise { tool, tier } in raises {
+        let of_server = parts.iter_mut().filter(|part| part.server.name == tool.server);
+        let tools = of_server.flat_map(|part| &mut part.tools).filter_map(Arc::get_mut);
+        for found in tools.filter(|found| found.id.tool() == tool.name) {
+            found.tier = found.tier.max(*tier);
+        }
+    }
 }
 
 /// A URI is one resource's, whichever server it is on: a client reads by URI alone.

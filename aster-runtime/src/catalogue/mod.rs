@@ -21,6 +21,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use build::raise;
 pub use build::{MAX_EXTERNAL_TOOL_BYTES, MAX_TOOL_BYTES, Part, external_part, native_parts};
 pub use capability::{Prompt, Resource};
 pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
