@@ -29,14 +29,25 @@ pub(crate) struct Callable {
     pub open_world: Option<bool>,
     pub timeout: Option<Duration>,
     pub hot: bool,
+    pub alias: Option<String>,
+    pub egress: Vec<String>,
     pub is_async: bool,
     pub takes_self: bool,
     pub takes_context: bool,
     pub arguments: Vec<Argument>,
-    /// The schema that the author wrote. There is one argument then, and it is all of them.
-    pub schema: Option<Path>,
+    /// Whether there is one argument, which is all of them.
+    pub whole: Option<Whole>,
     /// `None` is `()`.
     pub output: Option<Type>,
+}
+
+/// How the schema of an argument comes about that is the whole object.
+#[derive(Debug)]
+pub(crate) enum Whole {
+    /// The author wrote it, in this constant.
+    Own(Path),
+    /// It is the type's.
+    Flattened,
 }
 
 /// What only one kind has.
@@ -79,9 +90,16 @@ pub(crate) struct Argument {
     pub description: Description,
     pub default: Option<Expr>,
     pub range: Option<Range>,
+    pub length: Option<Range>,
+    pub pattern: Option<String>,
+    pub example: Option<Expr>,
     pub url: bool,
+    pub path: bool,
+    pub secret: bool,
     pub header: Option<String>,
     pub complete: Option<Expr>,
+    /// The option that makes it the whole object.
+    pub flatten: Option<Ident>,
 }
 
 /// A server.

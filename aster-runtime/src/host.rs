@@ -20,7 +20,7 @@ use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
     Catalogue, CatalogueError, Health, Listing, NativeCatalogue, Part, Resource, Tool, external_part,
-    native_parts,
+    native_parts, raise,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
@@ -33,7 +33,7 @@ use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Ranker, default_ranker};
 use crate::session::{Profile, Session};
-use crate::spec::{Entry, NativeServer};
+use crate::spec::{Entry, NativeServer, Raise};
 use crate::text;
 use crate::tool::{
     Availability, ClientInfo, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext,
@@ -75,6 +75,7 @@ pub enum HostError {
 /// Puts a host together.
 pub struct HostBuilder {
     entries: Vec<Entry>,
+    raises: Vec<Raise>,
     states: HashMap<&'static str, ServerState>,
     upstreams: Vec<Arc<dyn Upstream>>,
     filters: Vec<Filter>,
@@ -89,6 +90,7 @@ impl HostBuilder {
     fn new() -> Self {
         Self {
             entries: Vec::new(),
+            raises: Vec::new(),
             states: HashMap::new(),
             upstreams: Vec::new(),
             filters: Vec::new(),
@@ -104,6 +106,7 @@ impl HostBuilder {
     #[must_use]
     pub fn catalogue(mut self, catalogue: NativeCatalogue) -> Self {
         self.add(catalogue.entries);
+        self.raises.extend(catalogue.raises);
         self
     }
 
@@ -205,7 +208,9 @@ impl HostBuilder {
     pub async fn build(self) -> Result<Host, HostError> {
         self.config.validate()?;
         let mut parts: BTreeMap<String, Arc<Part>> = BTreeMap::new();
-        for part in native_parts(&self.entries)? {
+        let mut natives = native_parts(&self.entries)?;
+        raise(&mut natives, &self.raises);
+        for part in natives {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
         let updates = ResourceUpdates::default();

@@ -326,9 +326,10 @@ pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
 pub use scope::{Filter, FilterError, Scope, View};
-pub use session::{Profile, Session};
+pub use session::{Agent, Profile, Session};
 pub use spec::{
-    Annotations, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec, Tier, ToolSpec,
+    Annotations, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier,
+    ToolSpec,
 };
 pub use tool::{
     Audio, Availability, Content, Image, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation,

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
-use crate::spec::{StartFuture, ToolFuture};
+use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
     INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
     ServerState, StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
@@ -28,8 +28,8 @@ pub use inventory;
 
 pub use crate::schema::InputSchema;
 pub use crate::spec::{
-    Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, ResourceSpec, ServerSpec,
-    Tier, ToolSpec,
+    Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec,
+    ServerSpec, Tier, ToolSpec,
 };
 pub use crate::{__package_server as package_server, __submit as submit};
 
@@ -351,7 +351,11 @@ const BROKEN: ToolSpec = ToolSpec {
     annotations: Annotations::NONE,
     timeout: None,
     hot: false,
+    alias: None,
+    egress: &[],
     url_arguments: &[],
+    path_arguments: &[],
+    secret_arguments: &[],
     input_schema: || serde_json::Value::Null,
     output_schema: || None,
     call: |invocation| Call::open(invocation).refuse(),
@@ -460,45 +464,267 @@ const fn check_name(what: &str, name: &str) {
     }
 }
 
+/// The tool of this name, on a server that has it.
+///
+/// # Panics
+///
+/// Where the server does not have it.
+#[must_use]
+pub const fn tool_of(server: &'static ServerSpec, name: &str) -> &'static ToolSpec {
+    let mut at = 0;
+    while at < server.tools.len() {
+        if str_eq(server.tools[at].name, name) {
+            return &server.tools[at];
+        }
+        at += 1;
+    }
+    panic!("the server has no tool of this name")
+}
+
+/// How many callables a list has.
+#[must_use]
+pub const fn count(entries: &[Entry]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < entries.len() {
+        let entry = &entries[at];
+        count += entry.tools().len() + entry.resources().len() + entry.prompts().len();
+        at += 1;
+    }
+    count
+}
+
 /// Checks a list of servers and free functions: names, that each stands there once, and that each URI is one resource's.
+/// `N` is their [`count`].
+///
+/// Everything is compared with its neighbours in an order by hash: a comparison of each with each would be more than rustc
+/// evaluates in a constant without a lint.
 ///
 /// # Panics
 ///
 /// In a `const`, as a compile error that names the server and both places.
 #[track_caller]
-pub const fn check_catalogue(entries: &[Entry]) {
-    let mut at = 0;
+pub const fn check_catalogue<const N: usize>(entries: &[Entry]) {
+    let mut callables: [Hashed; N] = [Hashed { hash: 0, entry: 0, callable: 0 }; N];
+    let (mut at, mut all) = (0, 0);
     while at < entries.len() {
         let entry = &entries[at];
         check_name("server", entry.server());
         let mut own = 0;
         while let Some(callable) = entry.callable(own) {
             check_tool(callable);
-            check_once(entry, callable, own);
+            callables[all] = Hashed { hash: hash(callable.server, callable.name), entry: at, callable: own };
+            check_alias(entry, callable, own);
             own += 1;
+            all += 1;
         }
         check_uris(entries, at);
+        at += 1;
+    }
+    sort(&mut callables);
+    let mut second = 1;
+    while second < N {
+        check_neighbours(entries, callables[second - 1], callables[second]);
+        second += 1;
+    }
+    check_servers(entries);
+}
+
+/// A callable of a list, by the hash of its id.
+#[derive(Clone, Copy)]
+struct Hashed {
+    hash: u64,
+    entry: usize,
+    callable: usize,
+}
+
+/// FNV-1a over `server/name`.
+const fn hash(server: &str, name: &str) -> u64 {
+    const fn add(mut hash: u64, text: &str) -> u64 {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+            at += 1;
+        }
+        hash
+    }
+    add(add(add(0xcbf2_9ce4_8422_2325, server), "/"), name)
+}
+
+/// Heapsort, which needs no recursion and no memory.
+const fn sort(items: &mut [Hashed]) {
+    let mut start = items.len() / 2;
+    while start > 0 {
+        start -= 1;
+        sink(items, start, items.len());
+    }
+    let mut end = items.len();
+    while end > 1 {
+        end -= 1;
+        items.swap(0, end);
+        sink(items, 0, end);
+    }
+}
+
+const fn sink(items: &mut [Hashed], mut at: usize, end: usize) {
+    while at * 2 + 1 < end {
+        let mut child = at * 2 + 1;
+        if child + 1 < end && items[child].hash < items[child + 1].hash {
+            child += 1;
+        }
+        if items[at].hash >= items[child].hash {
+            return;
+        }
+        items.swap(at, child);
+        at = child;
+    }
+}
+
+/// Two with one hash are one id, but for a chance of 1 in 10¹⁴ at 500 tools: the names decide.
+#[track_caller]
+const fn check_neighbours(entries: &[Entry], first: Hashed, second: Hashed) {
+    if first.hash != second.hash {
+        return;
+    }
+    if let (Some(one), Some(two)) =
+        (entries[first.entry].callable(first.callable), entries[second.entry].callable(second.callable))
+        && str_eq(one.server, two.server)
+        && str_eq(one.name, two.name)
+        // Of two servers of one name the servers are told, and not their tools.
+        && (first.entry == second.entry
+            || (entries[first.entry].free().is_some() && entries[second.entry].free().is_some()))
+    {
+        match first.entry < second.entry || (first.entry == second.entry && first.callable < second.callable)
+        {
+            true => twice(one, two),
+            false => twice(two, one),
+        }
+    }
+}
+
+/// An old name is nobody's name now. The macro sees those of one block; aliases are few.
+#[track_caller]
+const fn check_alias(entry: &Entry, callable: &'static ToolSpec, at: usize) {
+    if callable.alias.is_none() {
+        return;
+    }
+    let mut other = 0;
+    while let Some(first) = entry.callable(other) {
+        if other != at && share_a_name(first, callable) {
+            twice(first, callable);
+        }
+        other += 1;
+    }
+}
+
+/// A server's name is its own; free functions share one.
+#[track_caller]
+const fn check_servers(entries: &[Entry]) {
+    let mut at = 0;
+    while at < entries.len() {
         let mut other = 0;
+        // Two free functions have been compared; of the rest there are few.
         while other < at {
-            check_pair(&entries[other], entry);
+            let (first, second) = (&entries[other], &entries[at]);
+            let both_free = first.free().is_some() && second.free().is_some();
+            if !both_free && str_eq(first.server(), second.server()) {
+                same_server(first, second);
+            }
             other += 1;
         }
         at += 1;
     }
 }
 
-/// The macro sees a name that is given twice, unless the two stand under different `cfg`s.
+/// Checks that every group which a tool or server was given is one of these.
+///
+/// # Panics
+///
+/// In a `const`, as a compile error that names the tool or server, its group and the others.
 #[track_caller]
-const fn check_once(entry: &Entry, callable: &'static ToolSpec, at: usize) {
-    let mut other = 0;
-    while other < at {
-        if let Some(first) = entry.callable(other)
-            && str_eq(first.name, callable.name)
+pub const fn check_groups(entries: &[Entry], declared: &[Group]) {
+    let mut at = 0;
+    while at < entries.len() {
+        if let Entry::Server(server) = &entries[at]
+            && let Some(group) = server.group
         {
-            twice(first, callable);
+            check_group("server `", server.name, "", group, declared);
         }
-        other += 1;
+        let mut own = 0;
+        while let Some(callable) = entries[at].callable(own) {
+            if let Some(group) = callable.group {
+                check_group(callable.server, "/", callable.name, group, declared);
+            }
+            own += 1;
+        }
+        at += 1;
     }
+}
+
+#[track_caller]
+const fn check_group(first: &str, second: &str, third: &str, group: Group, declared: &[Group]) {
+    let mut at = 0;
+    while at < declared.len() {
+        if str_eq(declared[at].name(), group.name()) {
+            return;
+        }
+        at += 1;
+    }
+    let is_server = third.is_empty();
+    let mut sentence = Sentence::new();
+    sentence = sentence.text(if is_server { "" } else { "`" }).text(first).text(second).text(third);
+    sentence =
+        sentence.text("` is in the group `").text(group.name()).text("`, which `groups { … }` does not name");
+    let mut at = 0;
+    while at < declared.len() {
+        sentence = sentence.text(if at == 0 { "; it names " } else { ", " });
+        sentence = sentence.text("`").text(declared[at].name()).text("`");
+        at += 1;
+    }
+    sentence.panic()
+}
+
+/// Checks that what is raised stands in the list, and that nothing is lowered.
+///
+/// # Panics
+///
+/// In a `const`, as a compile error that names the tool.
+#[track_caller]
+pub const fn check_raises(entries: &[Entry], raises: &[Raise]) {
+    let mut at = 0;
+    while at < raises.len() {
+        let Raise { tool, tier } = raises[at];
+        let sentence = Sentence::new().text("`").text(tool.server).text("/").text(tool.name).text("` ");
+        if !is_listed(entries, tool) {
+            sentence.text("is raised, but does not stand in this catalogue: add its server").panic();
+        }
+        if (tier as u8) < tool.tier as u8 {
+            sentence
+                .text("is ")
+                .text(tool.tier.name())
+                .text(" and cannot be lowered to ")
+                .text(tier.name())
+                .text(": `raise` only tightens")
+                .panic();
+        }
+        at += 1;
+    }
+}
+
+const fn is_listed(entries: &[Entry], tool: &ToolSpec) -> bool {
+    let mut at = 0;
+    while at < entries.len() {
+        let tools = entries[at].tools();
+        let mut own = 0;
+        while own < tools.len() {
+            if str_eq(tools[own].server, tool.server) && str_eq(tools[own].name, tool.name) {
+                return true;
+            }
+            own += 1;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// No resource of an entry has the URI of an earlier one.
@@ -529,26 +755,14 @@ const fn check_uris(entries: &[Entry], at: usize) {
 }
 
 #[track_caller]
-const fn check_pair(first: &Entry, second: &Entry) {
-    if !str_eq(first.server(), second.server()) {
-        return;
-    }
-    match (first.free(), second.free()) {
-        (Some(one), Some(two)) if !str_eq(one.name, two.name) => {}
-        (Some(one), Some(two)) => twice(one, two),
-        (None, None) => Sentence::new()
-            .text("server `")
-            .text(first.server())
-            .text("` stands twice in the catalogue: ")
-            .places(first.location(), second.location())
-            .panic(),
-        _ => Sentence::new()
-            .text("server `")
-            .text(first.server())
-            .text("` is both a server and the server of a free tool: ")
-            .places(first.location(), second.location())
-            .panic(),
-    }
+const fn same_server(first: &Entry, second: &Entry) {
+    let both = if first.free().is_none() && second.free().is_none() {
+        "` stands twice in the catalogue: "
+    } else {
+        "` is both a server and the server of a free tool: "
+    };
+    let sentence = Sentence::new().text("server `").text(first.server()).text(both);
+    sentence.places(first.location(), second.location()).panic()
 }
 
 #[track_caller]
@@ -658,25 +872,29 @@ mod tests {
 
     #[test]
     fn a_catalogue_names_both_places() {
-        check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH)]);
+        check_catalogue::<2>(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH)]);
         assert_eq!(
-            panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Tool(&FETCH), Entry::Tool(&SEARCH)])),
+            panic_of(|| check_catalogue::<3>(&[
+                Entry::Tool(&SEARCH),
+                Entry::Tool(&FETCH),
+                Entry::Tool(&SEARCH)
+            ])),
             "`web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
              (package tools)"
         );
         static TWINS: [ToolSpec; 2] = [named("web", "search"), named("web", "search")];
         static OF_TWINS: ServerSpec = ServerSpec { tools: &TWINS, ..SERVER };
         assert!(
-            panic_of(|| check_catalogue(&[Entry::Server(&OF_TWINS)]))
+            panic_of(|| check_catalogue::<2>(&[Entry::Server(&OF_TWINS)]))
                 .starts_with("`web/search` stands twice")
         );
         assert_eq!(
-            panic_of(|| check_catalogue(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),
+            panic_of(|| check_catalogue::<0>(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),
             "server `web` stands twice in the catalogue: src/other.rs:7 (package other) and src/other.rs:7 (package \
              other)"
         );
         assert_eq!(
-            panic_of(|| check_catalogue(&[Entry::Tool(&SEARCH), Entry::Server(&SERVER)])),
+            panic_of(|| check_catalogue::<1>(&[Entry::Tool(&SEARCH), Entry::Server(&SERVER)])),
             "server `web` is both a server and the server of a free tool: src/web.rs:42 (package tools) and \
              src/other.rs:7 (package other)"
         );

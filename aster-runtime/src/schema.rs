@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::tool::{HeaderValue, JsonObject, Ranged, ToolArg, ToolDefault, UrlText};
+use crate::tool::{HeaderValue, JsonObject, Measured, PatternText, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
 #[doc(hidden)]
@@ -30,6 +30,28 @@ impl InputSchema {
     pub fn new() -> Self {
         let generator = settings().for_deserialize().into_generator();
         Self { generator, properties: Map::new(), required: Vec::new() }
+    }
+
+    /// The schema of a struct that is the whole object of arguments; a text that says why, where it is none.
+    #[must_use]
+    pub fn flattened<T: ToolArg>() -> Value {
+        let Self { mut generator, .. } = Self::new();
+        let mut root = into_object(T::__schema(&mut generator));
+        if !is_object(&root) {
+            return format!(
+                "`{}` is flattened, but its schema is not that of one object; take it as an argument of its own",
+                std::any::type_name::<T>()
+            )
+            .into();
+        }
+        // The tool's description says what its arguments are for.
+        root.shift_remove("description");
+        root.entry("properties").or_insert_with(|| json!({}));
+        root.entry("additionalProperties").or_insert(Value::Bool(false));
+        hoist(&mut root, generator.take_definitions(true));
+        let mut root = Value::Object(root);
+        normalise(&mut root);
+        root
     }
 
     /// Adds an argument. It is required unless its type accepts an absent value.
@@ -79,6 +101,32 @@ impl Property<'_> {
         self.set("default", default())
     }
 
+    /// Shows a value.
+    pub fn example<T: ToolDefault>(self, example: fn() -> T) -> Self {
+        self.set("examples", [example()])
+    }
+
+    /// Bounds the length of a text, or the number of things in a list or map.
+    pub fn length<T: Measured>(mut self, minimum: Option<usize>, maximum: Option<usize>) -> Self {
+        let (at_least, at_most) = T::KEYWORDS;
+        for (keyword, bound) in [(at_least, minimum), (at_most, maximum)] {
+            if let Some(bound) = bound {
+                self = self.set(keyword, bound);
+            }
+        }
+        self
+    }
+
+    /// Says what the text, or each text of a list, looks like.
+    pub fn pattern<T: PatternText>(self, pattern: &'static str) -> Self {
+        self.set_on_text("pattern", pattern)
+    }
+
+    /// Says that the value is not to be shown.
+    pub fn secret(self) -> Self {
+        self.set("writeOnly", true)
+    }
+
     /// Bounds the number.
     pub fn range<T: Ranged>(self, minimum: Option<T::Number>, maximum: Option<T::Number>) -> Self {
         let bounded = match minimum {
@@ -92,12 +140,16 @@ impl Property<'_> {
     }
 
     /// Says that the argument, or each item of a list, is a URL.
-    pub fn url<T: UrlText>(mut self) -> Self {
+    pub fn url<T: UrlText>(self) -> Self {
+        self.set_on_text("format", "uri")
+    }
+
+    fn set_on_text(mut self, keyword: &str, value: &'static str) -> Self {
         if let Some(items) = self.schema().and_then(|schema| schema.get_mut("items")?.as_object_mut()) {
-            items.insert("format".to_owned(), "uri".into());
+            items.insert(keyword.to_owned(), value.into());
             return self;
         }
-        self.set("format", "uri")
+        self.set(keyword, value)
     }
 
     /// Says that clients send the argument in an HTTP header of this name as well.

@@ -1,6 +1,7 @@
 //! What one session may see of the catalogue: groups, then filters. What it does not see does not exist for it.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
@@ -62,6 +63,13 @@ impl Filter {
     pub fn allows(&self, id: &ToolId) -> bool {
         !self.deny.is_match(id.as_str())
             && self.allow.as_ref().is_none_or(|allow| allow.is_match(id.as_str()))
+    }
+
+    /// Whether the filter lets a tool through: what is denied under an old name stays denied, what was allowed stays allowed.
+    fn shows(&self, tool: &Tool) -> bool {
+        let ids = || iter::once(tool.id()).chain(tool.alias());
+        !ids().any(|id| self.deny.is_match(id.as_str()))
+            && self.allow.as_ref().is_none_or(|allow| ids().any(|id| allow.is_match(id.as_str())))
     }
 
     /// Whether some tool of this server could pass; a server that is down has none to ask.
@@ -140,6 +148,7 @@ fn alternatives(glob: &str) -> Vec<String> {
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     groups: Option<BTreeSet<String>>,
+    tools: BTreeSet<ToolId>,
     filters: Vec<Filter>,
 }
 
@@ -153,13 +162,14 @@ impl Scope {
         let mut filters = filters.to_vec();
         filters.push(Filter::new(&profile.allow, &profile.deny)?);
         let groups = profile.groups.as_ref().map(|groups| groups.iter().cloned().collect());
-        Ok(Self { groups, filters })
+        Ok(Self { groups, tools: profile.tools.iter().cloned().collect(), filters })
     }
 
     /// Whether the session may see this tool.
     #[must_use]
     pub fn shows(&self, tool: &Tool) -> bool {
-        self.shows_group(tool.group()) && self.filters.iter().all(|filter| filter.allows(tool.id()))
+        (self.shows_group(tool.group()) || self.tools.contains(tool.id()))
+            && self.filters.iter().all(|filter| filter.shows(tool))
     }
 
     fn shows_group(&self, group: &str) -> bool {
@@ -258,10 +268,10 @@ impl View {
         &self.servers
     }
 
-    /// The visible tool with this id.
+    /// The visible tool with this id, or that once had it.
     #[must_use]
     pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
-        catalogue::find(&self.tools, id)
+        catalogue::find_tool(&self.tools, id)
     }
 
     /// What the definitions of the visible tools together cost in a model's context, in estimated tokens: what the

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::id::str_eq;
 use crate::tool::{Invocation, ServerEnv, ServerState, StartError, ToolError, ToolResult};
 
 /// How far the effects of a call reach, and so what the gate asks of it.
@@ -155,8 +156,16 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     /// Listed first in a manifest, with its signature.
     pub hot: bool,
+    /// A name that it had before: a call by it arrives, and rules that name it hold.
+    pub alias: Option<&'static str>,
+    /// The hosts that its URLs may name, `*.` before one for all below it; none is no limit of its own.
+    pub egress: &'static [&'static str],
     /// The arguments that name a URL and so stand under egress.
     pub url_arguments: &'static [&'static str],
+    /// The arguments that name a file or folder, for a host's hooks.
+    pub path_arguments: &'static [&'static str],
+    /// The arguments that no record shows.
+    pub secret_arguments: &'static [&'static str],
     /// Generates the input schema: an object, after the schema pass.
     pub input_schema: fn() -> Value,
     /// Generates the output schema, where the result has one.
@@ -173,6 +182,29 @@ impl ToolSpec {
     pub const fn entry(&'static self) -> Entry {
         Entry::Tool(self)
     }
+
+    /// Itself: a free tool's constant stands wherever a variant of a server's tool enum does.
+    #[must_use]
+    pub const fn spec(&'static self) -> &'static Self {
+        self
+    }
+}
+
+/// Whether two of one server have a name in common, now or before.
+pub(crate) const fn share_a_name(first: &ToolSpec, second: &ToolSpec) -> bool {
+    const fn is_old(alias: Option<&str>, name: &str) -> bool {
+        match alias {
+            Some(alias) => str_eq(alias, name),
+            None => false,
+        }
+    }
+    str_eq(first.name, second.name)
+        || is_old(first.alias, second.name)
+        || is_old(second.alias, first.name)
+        || match second.alias {
+            Some(alias) => is_old(first.alias, alias),
+            None => false,
+        }
 }
 
 /// Suggests values for one argument of a resource template or prompt.
@@ -271,6 +303,15 @@ pub trait NativeServer: Send + Sync + 'static {
 
     #[doc(hidden)]
     fn __implemented_by_the_macro();
+}
+
+/// A tier that a catalogue raises, as `catalogue![…; raise { … }]` writes it down.
+#[derive(Debug, Clone, Copy)]
+pub struct Raise {
+    /// The tool.
+    pub tool: &'static ToolSpec,
+    /// Its tier in this binary: not below the one that its attribute gives.
+    pub tier: Tier,
 }
 
 /// One line of `catalogue![…]`, and one item of the inventory: a server, or what one free function is.

@@ -442,7 +442,7 @@ async fn what_is_wrong_with_the_list_is_told_with_both_places() {
     // `catalogue!` would not compile with the first of them.
     const ENTRIES: &[Entry] =
         &[Notes::SERVER.entry(), wrong::same_uri::RESOURCE.entry(), wrong::no_schema::TOOL.entry()];
-    let catalogue = NativeCatalogue { entries: ENTRIES };
+    let catalogue = NativeCatalogue { entries: ENTRIES, ..NativeCatalogue::EMPTY };
     let error = Host::builder().catalogue(catalogue).build().await.unwrap_err().to_string();
     let (place, line) = ("aster-runtime/tests/capabilities.rs:", |of: &str| {
         of.lines().filter(|line| line.contains("same_uri") || line.contains("no_schema")).count()

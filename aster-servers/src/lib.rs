@@ -32,4 +32,5 @@ pub const CATALOGUE: NativeCatalogue = NativeCatalogue {
         #[cfg(feature = "shortcuts")]
         aster_runtime::Entry::Server(shortcuts::SERVER),
     ],
+    ..NativeCatalogue::EMPTY
 };

@@ -2,12 +2,15 @@
 
 use quote::{ToTokens, quote};
 use syn::visit::Visit;
-use syn::{Expr, ExprCall, ExprLit, ExprUnary, Ident, Lifetime, Lit, LitStr, Pat, Type, TypeReference, UnOp};
+use syn::{
+    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitStr, Pat, PathArguments,
+    Type, TypeReference, UnOp,
+};
 
 use super::name;
 use super::signature::impl_trait;
 use crate::diag::{Errors, codes};
-use crate::model::Argument;
+use crate::model::{Argument, Description};
 use crate::parse::attr::{ArgOptions, Kind, Range};
 use crate::parse::item::{Function, Parameter, bare};
 
@@ -40,15 +43,21 @@ pub(super) fn check<'a>(
     if has_schema {
         whole(function, &parameters, errors);
     }
+    for option in &function.options_of_self {
+        errors.push(option, &codes::OTHER_ATTRIBUTE, "`#[arg]` belongs on an argument, not on `self`");
+    }
 
     // Every parameter is looked at, also after one that is wrong.
-    let judged: Vec<Option<Judged<'_>>> = parameters
+    let mut judged: Vec<Option<Judged<'_>>> = parameters
         .iter()
         .map(|(position, parameter)| {
             let may_be_context = *position == 0 && contexts.is_empty();
-            argument(kind, parameter, may_be_context, has_schema, errors)
+            let argument = argument(kind, parameter, may_be_context, has_schema, errors);
+            flattened(kind, parameter, &parameters, argument.as_ref(), has_schema, errors);
+            argument
         })
         .collect();
+    described(kind, function, &mut judged, errors);
     let named: Vec<&Judged<'_>> = judged.iter().flatten().collect();
     for (at, (second, wire)) in named.iter().enumerate() {
         if let Some((_, first)) = named[..at].iter().find(|(first, _)| first.name == second.name) {
@@ -82,6 +91,96 @@ fn whole(function: &Function, parameters: &[(usize, &Parameter)], errors: &mut E
     }
 }
 
+/// A parameter that is the whole object stands alone, and is a struct as far as can be seen.
+fn flattened(
+    kind: Kind,
+    parameter: &Parameter,
+    all: &[(usize, &Parameter)],
+    argument: Option<&Judged<'_>>,
+    has_schema: bool,
+    errors: &mut Errors,
+) {
+    let Some(key) = argument.and_then(|(argument, _)| argument.flatten.as_ref()) else { return };
+    if has_schema {
+        return;
+    }
+    if kind != Kind::Tool {
+        let what = format!("`flatten` is no option of the arguments of a {}", kind.noun());
+        let help = "remove it: the arguments of resources and prompts are texts, each with its name";
+        errors.push_with_help(key, &codes::OTHER_ATTRIBUTE, what, help);
+        return;
+    }
+    let of_parameter = ArgOptions::parse(&parameter.options, &mut Errors::default());
+    if let Some(other) = of_parameter.keys.all().find(|other| *other != key) {
+        let what = format!("`{other}` stands beside `flatten`");
+        errors.push_with_help(other, &codes::FLATTEN, what, "say it on the fields of the struct");
+    }
+    if let Some((_, other)) = all.iter().find(|(_, other)| !std::ptr::eq(*other, parameter)) {
+        errors.push(&other.pattern, &codes::FLATTEN, "another argument stands beside a flattened one");
+    }
+    if let Some(what) = no_struct(&parameter.ty) {
+        let what = format!("{what} is not a struct that could be flattened");
+        errors.push(&parameter.ty, &codes::FLATTEN, what);
+    }
+}
+
+/// What a type is, where it shows that it is no struct.
+fn no_struct(ty: &Type) -> Option<&'static str> {
+    const SCALARS: [&str; 17] = [
+        "String", "bool", "char", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64",
+        "u128", "usize", "f32", "f64",
+    ];
+    match bare(ty) {
+        Type::Tuple(_) => Some("a tuple"),
+        Type::Array(_) | Type::Slice(_) => Some("an array"),
+        Type::Path(path) => match path.path.segments.last()?.ident.to_string().as_str() {
+            scalar if path.path.get_ident().is_some() && SCALARS.contains(&scalar) => Some("a single value"),
+            "Vec" | "VecDeque" | "HashSet" | "BTreeSet" => Some("a list"),
+            "Option" => Some("an `Option`"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Gives the arguments what the doc comment's own section says of them.
+fn described(kind: Kind, function: &Function, judged: &mut [Option<Judged<'_>>], errors: &mut Errors) {
+    let is_parameter = |name: &str| {
+        function.parameters.iter().any(|parameter| match &parameter.pattern {
+            Pat::Ident(pattern) => pattern.ident == name,
+            _ => false,
+        })
+    };
+    for item in &function.doc.arguments {
+        let named = judged.iter_mut().flatten().find(|(argument, wire)| {
+            argument.name == item.name || matches!(wire.parameter(), Some(ident) if *ident == item.name)
+        });
+        match named {
+            Some((argument, wire)) => match &argument.description {
+                Description::Text(text) if text.is_empty() => {
+                    argument.description = Description::Text(item.text.clone());
+                }
+                _ => {
+                    let what = format!("argument `{}` is described twice", item.name);
+                    errors.push_at(item.at, &codes::DESCRIBED_TWICE, what);
+                    errors.point(&*wire, "it has a doc comment of its own here");
+                }
+            },
+            // The context, `self`, or an argument of which something else is wrong.
+            None if is_parameter(&item.name) || item.name == "self" => {}
+            None => {
+                let what = format!(
+                    "{} `{}` has no argument `{}`, which its doc comment describes",
+                    kind.noun(),
+                    function.signature.ident,
+                    item.name
+                );
+                errors.push_at(item.at, &codes::DESCRIBED_NOTHING, what);
+            }
+        }
+    }
+}
+
 /// Two arguments in one header.
 fn same_headers(parameters: &[(usize, &Parameter)], errors: &mut Errors) {
     let headers: Vec<LitStr> = parameters
@@ -101,14 +200,26 @@ fn same_headers(parameters: &[(usize, &Parameter)], errors: &mut Errors) {
 /// What an argument's name on the wire was read from.
 pub(super) enum Wire<'a> {
     Pattern(&'a Pat),
-    Literal(LitStr),
+    Literal(LitStr, &'a Pat),
+}
+
+impl Wire<'_> {
+    /// The parameter's own name.
+    fn parameter(&self) -> Option<&Ident> {
+        match self {
+            Self::Pattern(Pat::Ident(pattern)) | Self::Literal(_, Pat::Ident(pattern)) => {
+                Some(&pattern.ident)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl ToTokens for Wire<'_> {
     fn to_tokens(&self, tokens: &mut proc_macro2::TokenStream) {
         match self {
             Self::Pattern(pattern) => pattern.to_tokens(tokens),
-            Self::Literal(literal) => literal.to_tokens(tokens),
+            Self::Literal(literal, _) => literal.to_tokens(tokens),
         }
     }
 }
@@ -170,15 +281,20 @@ fn argument<'a>(
             errors.push_with_help(written, &codes::OTHER_ATTRIBUTE, what, help);
         }
     }
-    if let Some(range) = &options.range {
-        numbers(range, options.default.as_ref(), errors);
+    shown(&options, errors);
+    bounds(&options, errors);
+    if let Some(pattern) = &options.pattern
+        && let Err(error) = regex_syntax::ast::parse::Parser::new().parse(&pattern.value())
+    {
+        let what = format!("`{}` is no regular expression: {}", pattern.value().escape_debug(), error.kind());
+        errors.push(pattern, &codes::REGEX, what);
     }
     for condition in &parameter.conditions {
         errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
     }
     let is_owned = owned(kind, &parameter.ty, may_be_context, errors);
     let (name, wire) = match &options.name {
-        Some(literal) => (literal.value(), Wire::Literal(literal.clone())),
+        Some(literal) => (literal.value(), Wire::Literal(literal.clone(), &parameter.pattern)),
         None => (identifier(&parameter.pattern, errors)?, Wire::Pattern(&parameter.pattern)),
     };
     if options.name.is_some() && !matches!(parameter.pattern, Pat::Ident(_) | Pat::Wild(_)) {
@@ -187,6 +303,7 @@ fn argument<'a>(
     }
     // The one parameter of a tool with its own schema has no name on the wire.
     let is_named = has_schema || name::argument(&name, &wire, errors);
+    let is_url = url(parameter, &name, &options, errors);
     (is_owned && is_named).then(|| {
         let argument = Argument {
             name,
@@ -194,29 +311,106 @@ fn argument<'a>(
             description: (&parameter.doc).into(),
             default: options.default,
             range: options.range,
-            url: options.url,
+            length: options.length,
+            pattern: options.pattern.as_ref().map(LitStr::value),
+            example: options.example,
+            url: is_url,
+            path: options.path,
+            secret: options.secret,
             header: options.header.as_ref().map(LitStr::value),
             complete: options.complete,
+            flatten: options.keys.get("flatten").filter(|_| options.flatten).cloned(),
         };
         (argument, wire)
     })
 }
 
-/// Judges a range and a default that are written as numbers; what else they may be is known to rustc alone.
-fn numbers(range: &Range, default: Option<&Expr>, errors: &mut Errors) {
-    let bound = |bound: &Option<Expr>| bound.as_ref().and_then(number);
-    let (minimum, maximum) = (bound(&range.minimum), bound(&range.maximum));
-    if let (Some(minimum), Some(maximum)) = (minimum, maximum)
-        && minimum > maximum
-    {
-        let (from, to) = (&range.minimum, &range.maximum);
-        errors.push(quote!(#from..=#to), &codes::EMPTY_RANGE, "no number is in this range");
+/// A secret that stands in a schema or a header is none.
+fn shown(options: &ArgOptions, errors: &mut Errors) {
+    if !options.secret {
         return;
     }
-    let Some(default) = default else { return };
-    let Some(value) = number(default) else { return };
-    if minimum.is_some_and(|minimum| value < minimum) || maximum.is_some_and(|maximum| value > maximum) {
-        errors.push(default, &codes::DEFAULT_OUTSIDE, "the default is outside of the range");
+    for key in ["default", "example", "header"] {
+        if let Some(key) = options.keys.get(key) {
+            errors.push(key, &codes::SECRET_SHOWN, format!("`{key}` would show a secret"));
+        }
+    }
+}
+
+/// Whether an argument stands under egress: as its option says, or as its name and type do.
+fn url(parameter: &Parameter, name: &str, options: &ArgOptions, errors: &mut Errors) -> bool {
+    let is_named =
+        ["url", "urls", "uri", "uris"].contains(&name.rsplit(['_', '-', '.']).next().unwrap_or(name));
+    let like_url = match innermost(&parameter.ty).as_str() {
+        "Url" => true,
+        "String" => is_named,
+        _ => false,
+    };
+    if let (false, Some(false), Some(key)) = (like_url, options.url, options.keys.get("url")) {
+        errors.push(key, &codes::NO_URL, format!("argument `{name}` is not taken for a URL"));
+    }
+    options.url.unwrap_or(like_url)
+}
+
+/// The last word of a type, past `Option` and `Vec`.
+fn innermost(ty: &Type) -> String {
+    let Type::Path(path) = bare(ty) else { return String::new() };
+    let Some(last) = path.path.segments.last() else { return String::new() };
+    if let PathArguments::AngleBracketed(inner) = &last.arguments
+        && (last.ident == "Option" || last.ident == "Vec")
+        && let Some(GenericArgument::Type(inner)) = inner.args.first()
+    {
+        return innermost(inner);
+    }
+    last.ident.to_string()
+}
+
+/// Judges bounds, and the default and example within them, where they are written as literals; what else they may be is
+/// known to rustc alone.
+fn bounds(options: &ArgOptions, errors: &mut Errors) {
+    let values = [("default", &options.default), ("example", &options.example)];
+    for (bounds, measure) in [(&options.range, number as fn(&Expr) -> _), (&options.length, length)] {
+        let Some(Range { minimum, maximum }) = bounds else { continue };
+        let (from, to) = (minimum.as_ref().and_then(number), maximum.as_ref().and_then(number));
+        if let (Some(from), Some(to)) = (from, to)
+            && from > to
+        {
+            errors.push(quote!(#minimum..=#maximum), &codes::EMPTY_RANGE, "no number is in this range");
+            continue;
+        }
+        for (key, value) in values {
+            let Some(value) = value else { continue };
+            let Some(measured) = measure(value) else { continue };
+            if from.is_some_and(|from| measured < from) || to.is_some_and(|to| measured > to) {
+                let what = format!("the {key} is outside of the range");
+                errors.push(value, &codes::DEFAULT_OUTSIDE, what);
+            }
+        }
+    }
+}
+
+/// The number of characters of a text that is written as a literal.
+fn length(expression: &Expr) -> Option<f64> {
+    match expression {
+        Expr::Group(group) => length(&group.expr),
+        Expr::Paren(paren) => length(&paren.expr),
+        Expr::MethodCall(call)
+            if ["to_owned", "to_string", "into"].iter().any(|name| call.method == name) =>
+        {
+            length(&call.receiver)
+        }
+        Expr::Call(ExprCall { func, args, .. }) if args.len() == 1 => match &**func {
+            Expr::Path(path)
+                if ["Some", "from"]
+                    .iter()
+                    .any(|name| path.path.segments.last().is_some_and(|last| last.ident == name)) =>
+            {
+                length(&args[0])
+            }
+            _ => None,
+        },
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().chars().count() as f64),
+        _ => None,
     }
 }
 

@@ -10,9 +10,12 @@ mod uri;
 use proc_macro2::Span;
 
 use crate::diag::{Errors, codes};
-use crate::model::{Callable, Description, Role};
+use crate::model::{Callable, Description, Role, Whole};
 use crate::parse::attr::{CallableOptions, Kind};
 use crate::parse::item::{Function, kind};
+
+/// The longest description, in characters: what OpenAI takes of a function's.
+const MAX_DESCRIPTION: usize = 1024;
 
 /// Where something stands that is published.
 #[derive(Debug)]
@@ -49,6 +52,9 @@ pub(crate) fn callable(
     let role = role(kind, function, options, arguments.as_deref(), errors);
     let description = description(kind, function, errors);
     let name = name::callable(ident, options.name.as_ref(), errors);
+    let alias = alias(name.as_deref(), options, errors);
+    hints(options, errors);
+    let egress = egress(options, arguments.as_deref(), errors);
     if matches!(home, Home::Package) && name::is_primitive(ident) {
         let what = format!("the type beside this function would hide the primitive `{ident}`");
         errors.push(ident, &codes::PRIMITIVE, what);
@@ -78,13 +84,61 @@ pub(crate) fn callable(
         open_world: options.open_world,
         timeout: options.timeout,
         hot: options.hot,
+        alias,
+        egress,
         is_async: function.signature.asyncness.is_some(),
         takes_self: function.signature.receiver().is_some(),
         takes_context,
+        whole: whole(options, arguments.as_deref()?),
         arguments: arguments?.into_iter().map(|(argument, _)| argument).collect(),
-        schema: options.schema.clone(),
         output: signature::output(&function.signature),
     })
+}
+
+fn whole(options: &CallableOptions, arguments: &[args::Judged<'_>]) -> Option<Whole> {
+    let flattened =
+        || arguments.iter().any(|(argument, _)| argument.flatten.is_some()).then_some(Whole::Flattened);
+    options.schema.clone().map(Whole::Own).or_else(flattened)
+}
+
+/// The old name of a tool.
+fn alias(name: Option<&str>, options: &CallableOptions, errors: &mut Errors) -> Option<String> {
+    let literal = options.alias.as_ref()?;
+    let alias = name::literal("alias", literal, errors)?;
+    if name == Some(alias.as_str()) {
+        errors.push(literal, &codes::ALIAS, format!("`{alias}` is the tool's own name"));
+        return None;
+    }
+    Some(alias)
+}
+
+/// Hints that contradict each other.
+fn hints(options: &CallableOptions, errors: &mut Errors) {
+    if let (Some(true), Some(true)) = (options.read_only, options.destructive)
+        && let (Some(first), Some(second)) = (options.keys.get("read_only"), options.keys.get("destructive"))
+    {
+        errors.push_pair(second, first, &codes::CONTRADICTION, "what only reads destroys nothing");
+    }
+}
+
+/// The hosts that the URLs of a call may name.
+fn egress(
+    options: &CallableOptions,
+    arguments: Option<&[args::Judged<'_>]>,
+    errors: &mut Errors,
+) -> Vec<String> {
+    for host in &options.egress {
+        let value = host.value();
+        if !name::is_host(&value) {
+            errors.push(host, &codes::HOST, format!("`{}` is no host", value.escape_debug()));
+        }
+    }
+    let has_url = arguments.is_none_or(|arguments| arguments.iter().any(|(argument, _)| argument.url));
+    if let Some(key) = options.keys.get("egress").filter(|_| !has_url) {
+        let (what, help) = ("`egress` limits URLs, and there are none", "mark the argument: `#[arg(url)]`");
+        errors.push_with_help(key, &codes::HOST, what, help);
+    }
+    options.egress.iter().map(syn::LitStr::value).collect()
 }
 
 /// Where an option is missing: at the attribute's name.
@@ -190,6 +244,14 @@ fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<D
     if said == letters(&ident.to_string()) || ["", "todo", "fixme", "tbd", "xxx"].contains(&said.as_str()) {
         let what = format!("the description of {noun} `{ident}` says nothing");
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
+        return None;
+    }
+    let length = doc.text.chars().count();
+    if length > MAX_DESCRIPTION {
+        let what = format!(
+            "the description of {noun} `{ident}` has {length} characters, and {MAX_DESCRIPTION} are the most"
+        );
+        errors.push(&doc.tokens, &codes::LONG_DESCRIPTION, what);
         return None;
     }
     Some(doc.into())

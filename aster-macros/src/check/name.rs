@@ -116,6 +116,17 @@ pub(crate) fn is_header(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
+/// Whether this is a host in lower case, or with `*.` before it all hosts below one.
+pub(crate) fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.strip_prefix("*.").unwrap_or(text).split('.').all(label)
+}
+
 /// An argument's name on the wire: what Anthropic and OpenAI accept as a property.
 pub(crate) fn argument(name: &str, at: impl ToTokens, errors: &mut Errors) -> bool {
     if is_reserved_argument(name) {

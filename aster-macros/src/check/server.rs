@@ -1,5 +1,6 @@
 //! A server as a whole.
 
+use quote::ToTokens;
 use syn::ext::IdentExt as _;
 use syn::{Ident, LitStr, Path, Type};
 
@@ -21,12 +22,12 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         ServerHome::Impl(..) => Home::Impl { server },
         ServerHome::Module(_) => Home::Module { server },
     };
-    let judged: Vec<Option<(Callable, Option<LitStr>)>> = item
+    let judged: Vec<Option<(Callable, CallableOptions)>> = item
         .published()
         .map(|function| {
             let (attribute, kind) = (function.published.first()?, function.kind()?);
             let options = CallableOptions::of(kind, attribute, errors);
-            Some((callable(kind, function, &options, &tool_home, errors)?, options.name))
+            Some((callable(kind, function, &options, &tool_home, errors)?, options))
         })
         .collect();
     if judged.is_empty() {
@@ -100,20 +101,26 @@ fn last(path: &Path) -> Option<Ident> {
     path.segments.last().map(|segment| segment.ident.clone())
 }
 
-fn same_names(callables: &[&(Callable, Option<LitStr>)], server: Option<&str>, errors: &mut Errors) {
-    for (at, (second, literal)) in callables.iter().enumerate() {
-        // Two under different `cfg`s may well be one.
-        let clashes = |(first, _): &&&(Callable, Option<LitStr>)| {
-            first.name == second.name && first.conditions.is_empty() && second.conditions.is_empty()
+fn same_names(judged: &[&(Callable, CallableOptions)], server: Option<&str>, errors: &mut Errors) {
+    let mut names: Vec<(&str, &dyn ToTokens, &Callable)> = Vec::new();
+    for (callable, options) in judged {
+        let own: &dyn ToTokens = match &options.name {
+            Some(literal) => literal,
+            None => &callable.ident,
         };
-        let Some((first, first_literal)) = callables[..at].iter().find(clashes) else { continue };
-        let (noun, server) = (second.role.kind().noun(), server.unwrap_or("…"));
-        let what = format!("{noun} `{}` is declared twice in server `{server}`", second.name);
-        match (literal, first_literal) {
-            (Some(literal), Some(first)) => errors.push_pair(literal, first, &codes::SAME_TOOL, what),
-            (Some(literal), None) => errors.push_pair(literal, &first.ident, &codes::SAME_TOOL, what),
-            (None, Some(first)) => errors.push_pair(&second.ident, first, &codes::SAME_TOOL, what),
-            (None, None) => errors.push_pair(&second.ident, &first.ident, &codes::SAME_TOOL, what),
+        let alias = callable.alias.as_deref().zip(options.alias.as_ref());
+        let alias = alias.map(|(name, literal)| (name, literal as &dyn ToTokens, callable));
+        for second in [(callable.name.as_str(), own, callable)].into_iter().chain(alias) {
+            // Two under different `cfg`s may well be one.
+            let clashes = |(name, _, first): &&(&str, &dyn ToTokens, &Callable)| {
+                *name == second.0 && first.conditions.is_empty() && callable.conditions.is_empty()
+            };
+            if let Some((name, first, _)) = names.iter().find(clashes) {
+                let (noun, server) = (callable.role.kind().noun(), server.unwrap_or("…"));
+                let what = format!("{noun} `{name}` is declared twice in server `{server}`");
+                errors.push_pair(second.1, first, &codes::SAME_TOOL, what);
+            }
+            names.push(second);
         }
     }
 }

@@ -7,22 +7,35 @@
 //! |---|---|---|
 //! | A0109 | a future that is not `Send` | rustc |
 //! | A0110 | a function of an `impl` that lacks its `#[mcp_server]`, and takes no `self` to tell it by | rustc |
+//! | A0111 | the state of a server that cannot be shared between threads | rustc |
 //! | A0209 | a parameter's type without its derives | `ToolArg` |
 //! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
 //! | A0214 | a URL that is no text | `UrlText` |
 //! | A0215 | a range of something that is no number | `Ranged` |
 //! | A0216 | suggestions that are no list of texts | `Suggestions` |
 //! | A0219 | a header of something that cannot stand in one | `HeaderValue` |
+//! | A0223 | a length of something that has none | `Measured` |
+//! | A0224 | a pattern on something that is no text | `PatternText` |
+//! | A0228 | a default of another type than the argument's | rustc |
+//! | A0229 | a schema of one's own that is no text | rustc |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
 //! | A0304 | the value of a resource that is none | `IntoResource` |
 //! | A0305 | the value of a prompt that is none | `IntoPrompt` |
+//! | A0411 | a free function that is called like a type | rustc |
+//! | A0412 | a module's server that takes a name of the module's | rustc |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
+//! | A0503 | a raised tool that is none | rustc |
+//! | A0504 | a tier that `catalogue!` would lower | `check_raises` |
+//! | A0505 | a group that `catalogue!` does not name | `check_groups` |
+//! | A0508 | an agent with a tool that is none | rustc |
+//! | A0509 | an agent with a group that is none | rustc |
 //! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 //! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
+//! | A0607 | a raised tool that is not in the catalogue | `check_raises` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
 #[derive(Debug)]
@@ -79,6 +92,15 @@ pub(crate) static CONFLICTING: Code = Code {
 
 pub(crate) static OTHER_ATTRIBUTE: Code =
     Code { id: "A0010", title: "each attribute has its own options", help: "move it there" };
+
+pub(crate) static CONTRADICTION: Code =
+    Code { id: "A0011", title: "hints do not contradict each other", help: "remove one of them" };
+
+pub(crate) static HOST: Code = Code {
+    id: "A0012",
+    title: "`egress` lists hosts, in lower case, that the URLs of a call may name",
+    help: "write `egress(\"api.example.com\", \"*.example.org\")`",
+};
 
 pub(crate) static GENERIC: Code =
     Code { id: "A0102", title: "a JSON schema is fixed at compile time", help: "name a concrete type" };
@@ -182,6 +204,36 @@ pub(crate) static OWN_SCHEMA: Code = Code {
     help: "take one parameter, such as `arguments: JsonObject`, without `#[arg]`",
 };
 
+pub(crate) static FLATTEN: Code = Code {
+    id: "A0221",
+    title: "a flattened struct is the whole object of arguments",
+    help: "flatten one struct, alone; or take its fields as arguments",
+};
+
+pub(crate) static REGEX: Code = Code {
+    id: "A0222",
+    title: "a pattern is a regular expression without look-around and back-references, which no provider takes",
+    help: "write it as in `^[A-Z]{2}$`",
+};
+
+pub(crate) static SECRET_SHOWN: Code = Code {
+    id: "A0225",
+    title: "a secret stands neither in a schema nor in a header",
+    help: "remove it, or `secret`",
+};
+
+pub(crate) static DESCRIBED_NOTHING: Code = Code {
+    id: "A0226",
+    title: "a section `# Arguments` describes the function's own",
+    help: "correct the name, or remove the line",
+};
+
+pub(crate) static DESCRIBED_TWICE: Code = Code {
+    id: "A0227",
+    title: "an argument is described in one place",
+    help: "remove the line here, or the doc comment there",
+};
+
 pub(crate) static CHARACTER: Code =
     Code { id: "A0401", title: "names must suit every model provider", help: "use `[a-z0-9_-]`" };
 
@@ -209,6 +261,12 @@ pub(crate) static PLACEHOLDER: Code = Code {
     help: "say what it does and when to use it",
 };
 
+pub(crate) static LONG_DESCRIPTION: Code = Code {
+    id: "A0406",
+    title: "a description is read in every request, and providers cut it off at 1,024 characters",
+    help: "move what concerns one argument to that argument",
+};
+
 pub(crate) static SAME_TOOL: Code = Code {
     id: "A0407",
     title: "a name stands once on a server, whatever has it",
@@ -225,6 +283,18 @@ pub(crate) static PRIMITIVE: Code = Code {
     id: "A0409",
     title: "beside a free function stands a type of its name, which holds its `TOOL`",
     help: "rename the function; `name = \"…\"` keeps the tool's name",
+};
+
+pub(crate) static ALIAS: Code = Code {
+    id: "A0410",
+    title: "an alias is an old name of a tool",
+    help: "remove it, or write the name that the tool had before",
+};
+
+pub(crate) static NO_URL: Code = Code {
+    id: "A0507",
+    title: "arguments of the type `Url`, and texts called `url`, stand under egress without being asked; no others do",
+    help: "remove it",
 };
 
 pub(crate) static NO_TOOLS: Code = Code {

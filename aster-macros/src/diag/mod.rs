@@ -44,7 +44,12 @@ impl Errors {
         what: impl AsRef<str>,
     ) {
         self.push(second, code, what);
-        self.0.push(syn::Error::new_spanned(first, "the first one is here"));
+        self.point(first, "the first one is here");
+    }
+
+    /// The other end of the error before.
+    pub(crate) fn point(&mut self, at: impl ToTokens, what: &str) {
+        self.0.push(syn::Error::new_spanned(at, what));
     }
 
     /// What the parser could not read, in its own words.
@@ -62,5 +67,6 @@ impl Errors {
 }
 
 fn message(code: &Code, what: &str, help: &str) -> String {
-    format!("{what}\nhelp: {help}\nnote: [{}] {}", code.id, code.title)
+    let Code { id, title, .. } = code;
+    format!("{what}\nhelp: {help}\nnote: [{id}] {title}; see docs/errors/{id}.md")
 }

@@ -7,6 +7,7 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Type};
 
 use crate::model::{Argument, Callable, Role};
+use crate::parse::attr::Range;
 
 /// The same tokens, resolved as before, at another place.
 pub(super) fn respan(tokens: &TokenStream, at: Span) -> TokenStream {
@@ -24,21 +25,43 @@ fn at(tokens: &impl ToTokens) -> Span {
 
 /// Adds an argument to the schema.
 pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
-    let Argument { name, ty, default, range, url, header, .. } = argument;
+    let Argument { name, ty, default, example, range, length, pattern, url, secret, header, .. } = argument;
     let description = super::description(private, &argument.description);
     let spot = at(ty);
-    let default = default.as_ref().map(|default| {
-        let default = closure(ty, default);
-        quote_spanned!(spot=> .default::<#ty>(#default))
-    });
-    let range = range.as_ref().map(|range| {
-        let minimum = super::option(private, range.minimum.as_ref());
-        let maximum = super::option(private, range.maximum.as_ref());
-        quote_spanned!(spot=> .range::<#ty>(#minimum, #maximum))
-    });
+    let value = |option: &str, value: &Option<Expr>| {
+        let option = Ident::new(option, spot);
+        value.as_ref().map(|value| {
+            let value = closure(ty, value);
+            quote_spanned!(spot=> .#option::<#ty>(#value))
+        })
+    };
+    let bounds = |option: &str, bounds: &Option<Range>| {
+        let option = Ident::new(option, spot);
+        bounds.as_ref().map(|bounds| {
+            let (minimum, maximum) = limits(private, bounds);
+            quote_spanned!(spot=> .#option::<#ty>(#minimum, #maximum))
+        })
+    };
+    let (default, example) = (value("default", default), value("example", example));
+    let (range, length) = (bounds("range", range), bounds("length", length));
+    let pattern = pattern.as_ref().map(|pattern| quote_spanned!(spot=> .pattern::<#ty>(#pattern)));
     let url = url.then(|| quote_spanned!(spot=> .url::<#ty>()));
+    let secret = secret.then(|| quote_spanned!(spot=> .secret()));
     let header = header.as_ref().map(|header| quote_spanned!(spot=> .header::<#ty>(#header)));
-    quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #default #range #url #header;)
+    quote_spanned! {spot=>
+        #schema.argument::<#ty>(#name, #description) #default #example #range #length #pattern #url #secret #header;
+    }
+}
+
+fn limits(private: &TokenStream, bounds: &Range) -> (TokenStream, TokenStream) {
+    (super::option(private, bounds.minimum.as_ref()), super::option(private, bounds.maximum.as_ref()))
+}
+
+/// The schema of an argument that is the whole object.
+pub(super) fn flattened(private: &TokenStream, argument: &Argument) -> TokenStream {
+    let ty = &argument.ty;
+    let spot = at(ty);
+    quote_spanned!(spot=> || #private::InputSchema::flattened::<#ty>())
 }
 
 /// What is suggested for an argument, given what has been typed.
@@ -73,8 +96,7 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
         None => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
     };
     let range = range.as_ref().map(|range| {
-        let minimum = super::option(private, range.minimum.as_ref());
-        let maximum = super::option(private, range.maximum.as_ref());
+        let (minimum, maximum) = limits(private, range);
         quote_spanned!(spot=> #call.within::<#ty>(#name, &#local, #minimum, #maximum);)
     });
     quote_spanned!(spot=> let #local = #decoded; #range)

@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 
 use super::{asserts, location, option};
-use crate::model::{Callable, Role};
+use crate::model::{Argument, Callable, Role, Whole};
 use crate::parse::attr::Kind;
 use crate::path::CratePath;
 
@@ -132,7 +132,16 @@ fn tool_spec(
             quote!(#private::Duration::from_millis(#milliseconds))
         }),
     );
-    let urls = tool.arguments.iter().filter(|argument| argument.url).map(|argument| &argument.name);
+    let alias = option(private, tool.alias.as_ref());
+    let egress = &tool.egress;
+    let named = |role: fn(&Argument) -> bool| {
+        let names =
+            tool.arguments.iter().filter(move |argument| role(argument)).map(|argument| &argument.name);
+        quote!(&[#(#names),*])
+    };
+    let urls = named(|argument| argument.url);
+    let paths = named(|argument| argument.path);
+    let secrets = named(|argument| argument.secret);
     let input_schema = input_schema(tool, private);
     let output_schema = asserts::output_schema(private, tool);
     let call = call(tool, function, private);
@@ -153,7 +162,11 @@ fn tool_spec(
             },
             timeout: #timeout,
             hot: #hot,
-            url_arguments: &[#(#urls),*],
+            alias: #alias,
+            egress: &[#(#egress),*],
+            url_arguments: #urls,
+            path_arguments: #paths,
+            secret_arguments: #secrets,
             input_schema: #input_schema,
             output_schema: #output_schema,
             call: #call,
@@ -169,9 +182,13 @@ fn binding(name: &str) -> Ident {
 }
 
 fn input_schema(tool: &Callable, private: &TokenStream) -> TokenStream {
-    if let Some(schema) = &tool.schema {
-        let spot = Span::mixed_site().located_at(schema.span());
-        return quote_spanned!(spot=> || #private::own_schema(#schema));
+    match (&tool.whole, tool.arguments.first()) {
+        (Some(Whole::Own(schema)), _) => {
+            let spot = Span::mixed_site().located_at(schema.span());
+            return quote_spanned!(spot=> || #private::own_schema(#schema));
+        }
+        (Some(Whole::Flattened), Some(argument)) => return asserts::flattened(private, argument),
+        _ => {}
     }
     if tool.arguments.is_empty() {
         return quote_spanned!(Span::mixed_site()=> || #private::InputSchema::new().finish());
@@ -194,7 +211,7 @@ fn call(tool: &Callable, function: &TokenStream, private: &TokenStream) -> Token
     let (invocation, call, state, context) =
         (binding("invocation"), binding("call"), binding("state"), binding("context"));
     let locals: Vec<Ident> = (0..tool.arguments.len()).map(|at| binding(&format!("argument_{at}"))).collect();
-    let decoded = tool.arguments.iter().zip(&locals).map(|(argument, local)| match tool.schema {
+    let decoded = tool.arguments.iter().zip(&locals).map(|(argument, local)| match tool.whole {
         Some(_) => asserts::decode_whole(&call, local, argument),
         None => asserts::decode(private, &call, local, argument),
     });

@@ -67,7 +67,7 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         {
             let ty = &block.header.self_ty;
             let Some(ident) = last_segment(ty) else { return TokenStream::new() };
-            let list = tool_enum(&enum_of(&ident), &ident, "", variants, private);
+            let list = tool_enum(&enum_of(&ident), &ident, "", variants, None, private);
             quote_spanned! {mixed=>
                 impl #ty { #constants }
                 impl #private::NativeServer for #ty {
@@ -80,7 +80,7 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         ServerItem::Impl(_) => TokenStream::new(),
         ServerItem::Module(module) => {
             let name = Ident::new("Tool", Span::call_site());
-            let list = tool_enum(&name, &module.header.ident, "", variants, private);
+            let list = tool_enum(&name, &module.header.ident, "", variants, None, private);
             quote_spanned!(mixed=> #constants #list)
         }
     }

@@ -32,12 +32,13 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
         }
     };
     let variants = of_kind(server, Kind::Tool)
-        .map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(about_tool(tool))));
+        .map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(tool.name.as_str())));
     match &server.home {
         ServerHome::Impl(ty, ident) => {
             let name = enum_of(ident);
-            let list = tool_enum(&name, ident, &server.name, variants, private);
-            let maps = maps(quote_spanned!(mixed=> <#ty>::SERVER));
+            let constant = quote_spanned!(mixed=> <#ty>::SERVER);
+            let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
+            let maps = maps(constant);
             quote_spanned! {mixed=>
                 impl #ty { #maps }
                 impl #private::NativeServer for #ty {
@@ -50,8 +51,9 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
         }
         ServerHome::Module(ident) => {
             let name = Ident::new("Tool", Span::call_site());
-            let list = tool_enum(&name, ident, &server.name, variants, private);
-            let maps = maps(quote_spanned!(mixed=> SERVER));
+            let constant = quote_spanned!(mixed=> SERVER);
+            let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
+            let maps = maps(constant);
             quote_spanned! {mixed=>
                 #maps
                 #list
@@ -88,25 +90,40 @@ pub(super) fn tool_enum<'a>(
     name: &Ident,
     at: &Ident,
     server: &str,
-    variants: impl Iterator<Item = (&'a Ident, &'a [syn::Attribute], Option<String>)>,
+    variants: impl Iterator<Item = (&'a Ident, &'a [syn::Attribute], Option<&'a str>)>,
+    constant: Option<&TokenStream>,
     private: &TokenStream,
 ) -> TokenStream {
     let about = format!("The tools of the server `{server}`, in the order of its list.");
     let name = located(name, at);
-    let variants = variants.map(|(ident, conditions, about)| {
-        let variant = located(&format_ident!("{}", name::variant(ident)), ident);
-        let about = about.map(|about| quote!(#[doc = #about]));
-        quote!(#(#conditions)* #about #variant)
-    });
+    let (variants, arms): (Vec<_>, Vec<_>) = variants
+        .map(|(ident, conditions, tool)| {
+            let variant = located(&format_ident!("{}", name::variant(ident)), ident);
+            let about = tool.map(|tool| format!("`{tool}`")).map(|about| quote!(#[doc = #about]));
+            let tool = tool.unwrap_or_default();
+            (quote!(#(#conditions)* #about #variant), quote!(#(#conditions)* Self::#variant => #tool))
+        })
+        .unzip();
+    // By name and not by number: a tool under a `cfg` that does not hold is in neither list.
+    let spec = match constant {
+        Some(constant) => quote_spanned! {Span::mixed_site()=>
+            #private::tool_of(#constant, match self { #(#arms),* })
+        },
+        None => quote!(&#private::BROKEN_TOOL),
+    };
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]
         #[#private::derive(#private::Clone, #private::Copy, #private::Debug, #private::PartialEq, #private::Eq)]
         pub enum #name { #(#variants),* }
+        impl #name {
+            #[doc = "What the tool is: all that its attribute says."]
+            #[must_use]
+            #[allow(unreachable_code, reason = "an enum without variants has no tools")]
+            pub const fn spec(self) -> &'static #private::ToolSpec {
+                #spec
+            }
+        }
     }
-}
-
-fn about_tool(tool: &Callable) -> String {
-    format!("`{}`", tool.name)
 }
 
 /// The constant that describes a server, as an expression.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
 use syn::{
     Attribute, Expr, ExprLit, ExprRange, Ident, Lit, LitStr, Meta, Path, RangeLimits, Token, parenthesized,
 };
@@ -27,6 +28,8 @@ pub(crate) const TOOL_KEYS: &[&str] = &[
     "timeout",
     "server",
     "hot",
+    "alias",
+    "egress",
     "schema",
     "crate",
 ];
@@ -88,7 +91,10 @@ impl Kind {
 pub(crate) const SERVER_KEYS: &[&str] = &["name", "group", "title", "instructions", "crate"];
 
 /// Options of `#[arg(…)]`.
-pub(crate) const ARG_KEYS: &[&str] = &["default", "range", "name", "url", "header", "complete"];
+pub(crate) const ARG_KEYS: &[&str] = &[
+    "default", "range", "length", "pattern", "example", "name", "url", "path", "secret", "header",
+    "complete", "flatten",
+];
 
 /// One option as it was written.
 #[derive(Debug)]
@@ -116,6 +122,11 @@ impl Keys {
         self.0.iter().find(|ident| *ident == key)
     }
 
+    /// All of them, in the order in which they were written.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Ident> {
+        self.0.iter()
+    }
+
     /// Whether a key is missing, and not merely misspelt.
     pub(crate) fn lacks(&self, key: &str, known: &[&str]) -> bool {
         let means = |ident: &Ident| suggest::closest(&ident.unraw().to_string(), known) == Some(key);
@@ -138,6 +149,8 @@ pub(crate) struct CallableOptions {
     pub timeout: Option<Duration>,
     pub server: Option<LitStr>,
     pub hot: bool,
+    pub alias: Option<LitStr>,
+    pub egress: Vec<LitStr>,
     pub schema: Option<Path>,
     pub uri: Option<LitStr>,
     pub mime_type: Option<LitStr>,
@@ -165,6 +178,8 @@ impl CallableOptions {
                 "timeout" => options.timeout = duration(&key, value, errors),
                 "server" => options.server = text(&key, value, "calculator", errors),
                 "hot" => options.hot = flag(&key, value, errors).unwrap_or_default(),
+                "alias" => options.alias = text(&key, value, "fetch", errors),
+                "egress" => options.egress = hosts(&key, value, errors),
                 "schema" => options.schema = path(&key, value, "SCHEMA", &codes::WRONG_VALUE, errors),
                 "uri" => options.uri = text(&key, value, "notes://{id}", errors),
                 "mime_type" => options.mime_type = text(&key, value, "text/plain", errors),
@@ -226,10 +241,17 @@ pub(crate) struct ArgOptions {
     pub keys: Keys,
     pub default: Option<Expr>,
     pub range: Option<Range>,
+    pub length: Option<Range>,
+    pub pattern: Option<LitStr>,
+    pub example: Option<Expr>,
     pub name: Option<LitStr>,
-    pub url: bool,
+    /// `None` leaves it to the parameter's name and type.
+    pub url: Option<bool>,
+    pub path: bool,
+    pub secret: bool,
     pub header: Option<LitStr>,
     pub complete: Option<Expr>,
+    pub flatten: bool,
 }
 
 /// The bounds of `range(a..=b)`.
@@ -247,11 +269,17 @@ impl ArgOptions {
                 let Written { key, value } = written;
                 match key.unraw().to_string().as_str() {
                     "default" => options.default = expression(&key, value, errors),
-                    "range" => options.range = range(&key, value, errors),
+                    "range" => options.range = range(&key, value, "range(1..=20)", errors),
+                    "length" => options.length = range(&key, value, "length(1..=200)", errors),
+                    "pattern" => options.pattern = text(&key, value, "^[A-Z]{2}$", errors),
+                    "example" => options.example = expression(&key, value, errors),
                     "name" => options.name = text(&key, value, "query", errors),
-                    "url" => options.url = flag(&key, value, errors).unwrap_or_default(),
+                    "url" => options.url = flag(&key, value, errors),
+                    "path" => options.path = flag(&key, value, errors).unwrap_or_default(),
+                    "secret" => options.secret = flag(&key, value, errors).unwrap_or_default(),
                     "header" => options.header = text(&key, value, "Region", errors),
                     "complete" => options.complete = suggestions(&key, value, errors),
+                    "flatten" => options.flatten = flag(&key, value, errors).unwrap_or_default(),
                     _ => unknown("arg", ARG_KEYS, &key, errors),
                 }
             }
@@ -481,6 +509,23 @@ fn suggestions(key: &Ident, value: Value, errors: &mut Errors) -> Option<Expr> {
     None
 }
 
+/// Hosts, each in quotes.
+fn hosts(key: &Ident, value: Value, errors: &mut Errors) -> Vec<LitStr> {
+    let example = "egress(\"api.example.com\", \"*.example.org\")";
+    let takes = "the hosts that its URLs may name";
+    let list = match &value {
+        Value::List(tokens) => Punctuated::<LitStr, Token![,]>::parse_terminated.parse2(tokens.clone()).ok(),
+        _ => None,
+    };
+    match list.filter(|hosts| !hosts.is_empty()) {
+        Some(hosts) => hosts.into_iter().collect(),
+        None => {
+            wrong(key, &value, &codes::WRONG_VALUE, takes, example, errors);
+            Vec::new()
+        }
+    }
+}
+
 fn size(key: &Ident, value: Value, errors: &mut Errors) -> Option<u64> {
     let value = match value {
         Value::Equals(expression) => match ungroup(expression) {
@@ -527,7 +572,7 @@ fn read_duration(text: &str) -> Option<Duration> {
     }
 }
 
-fn range(key: &Ident, value: Value, errors: &mut Errors) -> Option<Range> {
+fn range(key: &Ident, value: Value, example: &str, errors: &mut Errors) -> Option<Range> {
     if let Value::List(tokens) = &value
         && let Ok(Expr::Range(ExprRange { start, limits, end, .. })) =
             syn::parse2(tokens.clone()).map(ungroup)
@@ -538,7 +583,7 @@ fn range(key: &Ident, value: Value, errors: &mut Errors) -> Option<Range> {
             return Some(Range { minimum: start.map(|bound| *bound), maximum: end.map(|bound| *bound) });
         }
     }
-    wrong(key, &value, &codes::WRONG_VALUE, "an inclusive range", "range(1..=20)", errors);
+    wrong(key, &value, &codes::WRONG_VALUE, "an inclusive range", example, errors);
     None
 }
 

@@ -1,6 +1,6 @@
 //! Doc comments as text.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta};
 
@@ -20,11 +20,23 @@ pub(crate) struct Doc {
     pub computed: bool,
     /// The attributes, to point at.
     pub tokens: TokenStream,
+    /// What a section headed `Arguments` or `Parameters` says of each, which is no part of the text.
+    pub arguments: Vec<Described>,
+}
+
+/// One item of a list of arguments: `` * `name` - what it is``.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub name: String,
+    pub text: String,
+    /// Where it stands.
+    pub at: Span,
 }
 
 impl Doc {
     pub(crate) fn of(attributes: &[Attribute]) -> Self {
         let mut lines = Vec::new();
+        let mut places = Vec::new();
         let mut sections = Sections::default();
         let mut doc = Self::default();
         for attribute in attributes.iter().filter(|attribute| is_doc(attribute)) {
@@ -38,6 +50,7 @@ impl Doc {
                     if !kept.is_empty() {
                         let lit = Lit::Str(LitStr::new(&kept.join("\n"), text.span()));
                         doc.parts.push(Expr::Lit(ExprLit { attrs, lit }));
+                        places.resize(lines.len() + kept.len(), text.span());
                         lines.extend(kept);
                     }
                 }
@@ -47,9 +60,58 @@ impl Doc {
                 }
             }
         }
-        doc.text = dedent(&lines).join("\n").trim().to_owned();
+        let mut lines = dedent(&lines);
+        if !doc.computed {
+            doc.arguments = take_arguments(&mut lines, &places);
+        }
+        doc.text = lines.join("\n").trim().to_owned();
         doc
     }
+}
+
+/// Takes the section of the arguments out of the lines, where it is a list of them.
+fn take_arguments(lines: &mut Vec<String>, places: &[Span]) -> Vec<Described> {
+    let titled = |line: &String| {
+        let title = line.trim_start_matches('#');
+        let is_heading = title.len() < line.len() && title.starts_with(' ');
+        is_heading.then(|| title.trim().trim_end_matches(':').to_lowercase())
+    };
+    let is_start =
+        |line: &String| titled(line).is_some_and(|title| title == "arguments" || title == "parameters");
+    let Some(start) = lines.iter().position(is_start) else { return Vec::new() };
+    let length = lines[start + 1..].iter().position(|line| titled(line).is_some());
+    let end = length.map_or(lines.len(), |length| start + 1 + length);
+
+    let mut arguments: Vec<Described> = Vec::new();
+    for (line, at) in lines[start + 1..end].iter().zip(&places[start + 1..]) {
+        if let Some((name, text)) = item(line) {
+            arguments.push(Described { name: name.to_owned(), text: text.to_owned(), at: *at });
+        } else if !line.trim().is_empty() {
+            match arguments.last_mut() {
+                Some(last) => {
+                    last.text.push('\n');
+                    last.text.push_str(line.trim());
+                }
+                // Prose, which the model shall read as it is.
+                None => return Vec::new(),
+            }
+        }
+    }
+    if !arguments.is_empty() {
+        lines.drain(start..end);
+    }
+    arguments
+}
+
+/// `` * `name` - what it is``, with any of the usual bullets and separators.
+fn item(line: &str) -> Option<(&str, &str)> {
+    let item = ["* ", "- ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet))?.trim_start();
+    let (name, text) = match item.strip_prefix('`') {
+        Some(quoted) => quoted.split_once('`')?,
+        None => item.split_at(item.find(|c: char| !c.is_alphanumeric() && c != '_')?),
+    };
+    let text = text.trim_start().strip_prefix([':', '-', '–', '—'])?;
+    (!name.is_empty()).then(|| (name, text.trim()))
 }
 
 /// Headings of what rustdoc asks for and whoever calls the tool from elsewhere has no use for.

@@ -26,6 +26,8 @@ pub(crate) struct Function {
     pub published: Vec<Attribute>,
     pub doc: Doc,
     pub parameters: Vec<Parameter>,
+    /// The `#[arg]`s on `self`, which mean nothing there.
+    pub options_of_self: Vec<Attribute>,
 }
 
 /// A parameter with what was written on it.
@@ -66,8 +68,10 @@ impl Parse for Function {
 
         let doc = Doc::of(&attributes);
         let (published, attributes) = attributes.into_iter().partition(|attribute| kind(attribute).is_some());
-        let parameters = signature.inputs.iter_mut().filter_map(take_parameter).collect();
-        Ok(Self { attributes, visibility, signature, body, published, doc, parameters })
+        let mut options_of_self = Vec::new();
+        let mut take = |argument| take_parameter(argument, &mut options_of_self);
+        let parameters = signature.inputs.iter_mut().filter_map(&mut take).collect();
+        Ok(Self { attributes, visibility, signature, body, published, doc, parameters, options_of_self })
     }
 }
 
@@ -91,17 +95,30 @@ impl ToTokens for Function {
     }
 }
 
-fn take_parameter(argument: &mut FnArg) -> Option<Parameter> {
-    let FnArg::Typed(typed) = argument else { return None };
+fn take_parameter(argument: &mut FnArg, options_of_self: &mut Vec<Attribute>) -> Option<Parameter> {
+    let typed = match argument {
+        FnArg::Typed(typed) => typed,
+        FnArg::Receiver(receiver) => {
+            let (options, rest) = take_attributes(&mut receiver.attrs);
+            receiver.attrs = rest;
+            options_of_self.extend(options);
+            return None;
+        }
+    };
     let doc = Doc::of(&typed.attrs);
-    let (options, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut typed.attrs)
-        .into_iter()
-        .filter(|attribute| !doc::is_doc(attribute))
-        .partition(|attribute| attribute.path().is_ident("arg"));
+    let (options, rest) = take_attributes(&mut typed.attrs);
     let is_condition = |attribute: &&Attribute| attribute.path().is_ident("cfg");
     let conditions = rest.iter().filter(is_condition).cloned().collect();
     typed.attrs = rest;
     Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options, conditions })
+}
+
+/// A parameter's `#[arg]`s, and what is neither that nor a doc comment.
+fn take_attributes(attributes: &mut Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
+    std::mem::take(attributes)
+        .into_iter()
+        .filter(|attribute| !doc::is_doc(attribute))
+        .partition(|attribute| attribute.path().is_ident("arg"))
 }
 
 /// What an attribute publishes a function as, under whatever path.

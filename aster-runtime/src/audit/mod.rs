@@ -5,6 +5,7 @@
 
 mod jsonl;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,6 +137,10 @@ pub(crate) struct Trail {
     sink: Arc<dyn AuditSink>,
     redactor: Redactor,
     record: Record,
+    /// What is called, where it has been found.
+    tool: Option<Arc<Tool>>,
+    /// The values of its secret arguments, which its result may repeat.
+    own_secrets: Redactor,
     started: Instant,
     complete: bool,
 }
@@ -172,11 +177,20 @@ impl Trail {
             bytes: None,
             duration_ms: None,
         };
-        Self { sink, redactor, record, started: Instant::now(), complete: false }
+        Self {
+            sink,
+            redactor,
+            record,
+            tool: None,
+            own_secrets: Redactor::default(),
+            started: Instant::now(),
+            complete: false,
+        }
     }
 
     /// The tool has been found.
-    pub(crate) fn resolved(&mut self, tool: &Tool) {
+    pub(crate) fn resolved(&mut self, tool: &Arc<Tool>) {
+        self.tool = Some(Arc::clone(tool));
         self.record.tool = Some(tool.id().to_string());
         self.record.tier = Some(tool.tier());
         self.record.group = Some(tool.group().to_owned());
@@ -184,6 +198,14 @@ impl Trail {
 
     /// The arguments are known: those that the caller gave and, where a hook gave others, those.
     pub(crate) fn arguments(&mut self, arguments: &JsonObject) {
+        let mut shown = Cow::Borrowed(arguments);
+        if let Some(tool) = self.tool.as_ref().filter(|tool| !tool.secret_arguments().is_empty()) {
+            shown = Cow::Owned(tool.shown(arguments));
+            let named = tool.secret_arguments().iter().filter_map(|name| arguments.get(*name)?.as_str());
+            self.own_secrets = Redactor::new(named);
+        }
+        let arguments = &*shown;
+        // Of what is shown: the digest of a short secret gives it away.
         let json = serde_json::to_vec(arguments).unwrap_or_default();
         self.record.arguments_digest = Some(blake3::hash(&json).to_hex().to_string());
         self.record.arguments = self.in_full().then(|| self.redacted(arguments));
@@ -227,7 +249,8 @@ impl Trail {
         if let Some(denied) = denied {
             self.record.decision = Some(Decision::Denied(denied.check));
         }
-        self.record.error = error.map(|error| self.redactor.redact(&error).into_owned());
+        self.record.error =
+            error.map(|error| self.own_secrets.redact(&self.redactor.redact(&error)).into_owned());
         let mut bytes = Count(0);
         let _ = serde_json::to_writer(&mut bytes, completed.result.as_object());
         self.record.bytes = Some(bytes.0);
@@ -244,7 +267,7 @@ impl Trail {
     }
 
     fn redacted(&self, object: &JsonObject) -> Value {
-        self.redactor.redact_value(&Value::Object(object.clone()))
+        self.own_secrets.redact_value(&self.redactor.redact_value(&Value::Object(object.clone())))
     }
 
     fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {

@@ -10,7 +10,7 @@ use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
 use super::{Origin, Prompt, Resource, Server, Tool, schema};
 use crate::id::{self, ToolId};
-use crate::spec::{Annotations, Entry, ResourceSpec, ServerSpec, Tier, ToolSpec};
+use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
 use crate::tool::kind;
 use crate::uri::{self, Template};
@@ -126,6 +126,17 @@ pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
     Ok(parts)
 }
 
+/// Gives tools the stricter tier that a catalogue says. A tool that is shared already keeps its own.
+pub(crate) fn raise(parts: &mut [Part], raises: &[Raise]) {
+    for Raise { tool, tier } in raises {
+        let of_server = parts.iter_mut().filter(|part| part.server.name == tool.server);
+        let tools = of_server.flat_map(|part| &mut part.tools).filter_map(Arc::get_mut);
+        for found in tools.filter(|found| found.id.tool() == tool.name) {
+            found.tier = found.tier.max(*tier);
+        }
+    }
+}
+
 /// A URI is one resource's, whichever server it is on: a client reads by URI alone.
 fn same_uris(parts: &[Part], problems: &mut Vec<Problem>) {
     let all: Vec<&ResourceSpec> =
@@ -213,11 +224,13 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         problems.push(Problem { server: spec.server.to_owned(), tool: Some(spec.name.to_owned()), reason });
         None
     };
-    if let Err(error) = id::check_native_name(spec.name) {
-        return problem(Reason::Name(error));
+    for name in [Some(spec.name), spec.alias].into_iter().flatten() {
+        if let Err(error) = id::check_native_name(name) {
+            return problem(Reason::Name(error));
+        }
     }
     let duplicate = part.callables().find_map(|callable| match callable.origin {
-        Origin::Native(first) if first.name == spec.name => Some(first),
+        Origin::Native(first) if spec::share_a_name(first, spec) => Some(first),
         _ => None,
     });
     if let Some(first) = duplicate {
@@ -237,6 +250,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
     let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
     Some(Arc::new(Tool {
         id: ToolId::new(spec.server, spec.name),
+        alias: spec.alias.map(|alias| ToolId::new(spec.server, alias)),
         origin: Origin::Native(spec),
         tier: spec.tier,
         group: group.into(),
@@ -358,6 +372,7 @@ fn external_tool(
     fields.insert("inputSchema".to_owned(), input_schema);
     Ok(Tool {
         id: ToolId::new(server, name),
+        alias: None,
         origin: Origin::External,
         tier: external_tier(name, settings, definition),
         group: server.into(),

@@ -21,6 +21,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub(crate) use build::raise;
 pub use build::{MAX_EXTERNAL_TOOL_BYTES, MAX_TOOL_BYTES, Part, external_part, native_parts};
 pub use capability::{Prompt, Resource};
 pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
@@ -29,6 +30,7 @@ pub use problem::{CatalogueError, Problem, Reason};
 pub use schema::{Violation, signature};
 
 use self::checker::Checker;
+use crate::gate::secrets::REDACTED;
 use crate::id::ToolId;
 use crate::spec::{Tier, ToolSpec};
 use crate::text;
@@ -46,6 +48,7 @@ pub enum Origin {
 /// One tool of the catalogue.
 pub struct Tool {
     id: ToolId,
+    alias: Option<ToolId>,
     origin: Origin,
     tier: Tier,
     group: Arc<str>,
@@ -128,6 +131,31 @@ impl Tool {
     #[must_use]
     pub fn signature(&self) -> String {
         signature(self.id.tool(), self.input_schema())
+    }
+
+    /// The name that a native tool had before, as an id.
+    #[must_use]
+    pub fn alias(&self) -> Option<&ToolId> {
+        self.alias.as_ref()
+    }
+
+    /// The arguments that no record shows.
+    pub(crate) fn secret_arguments(&self) -> &'static [&'static str] {
+        match self.origin {
+            Origin::Native(spec) => spec.secret_arguments,
+            Origin::External => &[],
+        }
+    }
+
+    /// Arguments as they may be shown: without the values of those that the tool declares secret.
+    pub(crate) fn shown(&self, arguments: &JsonObject) -> JsonObject {
+        let mut shown = arguments.clone();
+        for name in self.secret_arguments() {
+            if let Some(value) = shown.get_mut(*name) {
+                *value = REDACTED.into();
+            }
+        }
+        shown
     }
 
     /// The places of the `null`s among the arguments that do not fit where they stand, as JSON pointers.
@@ -298,10 +326,10 @@ impl Catalogue {
         &self.problems
     }
 
-    /// The tool with this id.
+    /// The tool with this id, or that once had it.
     #[must_use]
     pub fn get(&self, id: &ToolId) -> Option<&Arc<Tool>> {
-        find(&self.tools, id)
+        find_tool(&self.tools, id)
     }
 
     /// What all definitions together cost in a model's context, in estimated tokens: what progressive disclosure
@@ -335,6 +363,11 @@ fn function_form(tool: &Tool) -> Value {
 /// What has this id in a list that is sorted by it.
 pub(crate) fn find<'a, T: Identified>(list: &'a [Arc<T>], id: &ToolId) -> Option<&'a Arc<T>> {
     list.binary_search_by(|item| item.id().cmp(id)).ok().map(|at| &list[at])
+}
+
+/// As [`find`]; a name that a tool had before still finds it.
+pub(crate) fn find_tool<'a>(tools: &'a [Arc<Tool>], id: &ToolId) -> Option<&'a Arc<Tool>> {
+    find(tools, id).or_else(|| tools.iter().find(|tool| tool.alias() == Some(id)))
 }
 
 /// What lists are sorted by.

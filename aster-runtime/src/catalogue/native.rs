@@ -1,22 +1,24 @@
 //! The explicit list of native servers and free tools.
 
-use crate::spec::Entry;
+use crate::spec::{Entry, Raise};
 
 /// What `catalogue![…]` makes: the native servers and free tools of one binary, checked when it was compiled.
 #[derive(Debug, Clone, Copy)]
 pub struct NativeCatalogue {
     /// In the order of the list.
     pub entries: &'static [Entry],
+    /// The tools whose tier is above the one that they were written with.
+    pub raises: &'static [Raise],
 }
 
 impl NativeCatalogue {
     /// Nothing.
-    pub const EMPTY: Self = Self { entries: &[] };
+    pub const EMPTY: Self = Self { entries: &[], raises: &[] };
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn __new(entries: &'static [Entry]) -> Self {
-        Self { entries }
+    pub const fn __new(entries: &'static [Entry], raises: &'static [Raise]) -> Self {
+        Self { entries, raises }
     }
 
     /// Everything that is linked into the binary, by server, tool and place: the linker's own order is a different one
@@ -34,7 +36,7 @@ impl NativeCatalogue {
             });
             entries
         });
-        Self { entries }
+        Self { entries, raises: &[] }
     }
 }
 
@@ -67,11 +69,44 @@ impl NativeCatalogue {
 /// assert_eq!(CATALOGUE.entries.len(), 2);
 /// # }
 /// ```
+///
+/// Two clauses may follow the list. `groups { … }` names the groups that this binary hands out, and then every group that a
+/// tool or server was given must be among them. `raise { … }` gives tools of the list a stricter tier; to lower one does not
+/// compile. A tool is named by its path, so one that is renamed is noticed here.
+///
+/// ```
+/// # mod groups { aster_runtime::groups! { pub TIME } }
+/// # #[aster_runtime::mcp_server(group = groups::TIME)]
+/// # mod clock {
+/// #     /// Tells the number of seconds in a day.
+/// #     #[aster_runtime::mcp_tool(tier = Standard)]
+/// #     pub fn day() -> u32 { 86_400 }
+/// # }
+/// # use aster_runtime::{NativeCatalogue, Tier, catalogue};
+/// const CATALOGUE: NativeCatalogue = catalogue![
+///     clock::SERVER;
+///     groups { groups::TIME };
+///     raise { clock::Tool::Day => Restricted }
+/// ];
+/// # fn main() {
+/// assert_eq!(CATALOGUE.raises[0].tier, Tier::Restricted);
+/// # }
+/// ```
 #[macro_export]
 macro_rules! catalogue {
-    ($($entry:expr),* $(,)?) => {{
+    (
+        $($entry:expr),* $(,)?
+        $(; groups { $($group:path),* $(,)? })?
+        $(; raise { $($tool:expr => $tier:ident),* $(,)? })?
+        $(;)?
+    ) => {{
         const ENTRIES: &[$crate::Entry] = &[$($entry.entry()),*];
-        const _: () = $crate::__private::check_catalogue(ENTRIES);
-        $crate::catalogue::NativeCatalogue::__new(ENTRIES)
+        const RAISES: &[$crate::__private::Raise] = &[$($(
+            $crate::__private::Raise { tool: $tool.spec(), tier: $crate::__private::Tier::$tier }
+        ),*)?];
+        const _: () = $crate::__private::check_catalogue::<{ $crate::__private::count(ENTRIES) }>(ENTRIES);
+        $(const _: () = $crate::__private::check_groups(ENTRIES, &[$($group),*]);)?
+        const _: () = $crate::__private::check_raises(ENTRIES, RAISES);
+        $crate::catalogue::NativeCatalogue::__new(ENTRIES, RAISES)
     }};
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::approval::{self, Approval};
+use super::egress::EgressPolicy;
 use super::hooks::{self, Verdict};
 use super::rules::{self, Requirement};
 use super::{Check, Denied, Gate};
@@ -106,9 +107,16 @@ fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
             other => Vec::from_iter(other),
         };
         for url in urls.into_iter().filter_map(serde_json::Value::as_str) {
-            gate.egress
+            let url = gate
+                .egress
                 .parse(url)
                 .map_err(|error| Denied::new(Check::Egress, format!("argument `{name}`: {error}")))?;
+            if !spec.egress.is_empty() && !EgressPolicy::names(spec.egress, &url) {
+                let (host, hosts) = (url.host_str().unwrap_or_default(), spec.egress.join("`, `"));
+                let message =
+                    format!("argument `{name}`: {host} is refused: this tool reaches only `{hosts}`");
+                return Err(Denied::new(Check::Egress, message));
+            }
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub struct ApprovalRequest {
     pub tier: Tier,
     /// What it says it does, as one safe line.
     pub summary: String,
-    /// The arguments, whole.
+    /// The arguments, whole but for the values of those that the tool declares secret.
     pub arguments: Value,
     /// Why a human is asked.
     pub why: &'static str,
@@ -117,7 +117,7 @@ pub(super) async fn ask(
         tool: id.clone(),
         tier: call.tool.tier(),
         summary: call.tool.summary().to_owned(),
-        arguments: Value::Object(call.arguments.clone()),
+        arguments: Value::Object(call.tool.shown(&call.arguments)),
         why,
     };
     let ask = AssertUnwindSafe(async { approver.ask_through(&request, client).await }).catch_unwind();

@@ -117,6 +117,15 @@ impl EgressPolicy {
         Ok(url)
     }
 
+    /// Whether a URL's host is one of these names, or stands below one with `*.` before it.
+    pub(crate) fn names(hosts: &[&str], url: &Url) -> bool {
+        let name = url.domain().map(strip_dot).unwrap_or_default();
+        hosts.iter().any(|host| match host.strip_prefix('*') {
+            Some(suffix) => name.ends_with(suffix),
+            None => name == *host,
+        })
+    }
+
     /// Checks a URL: scheme, user name and password, host, port, length. A host that is an address is judged as
     /// [`check_address`](Self::check_address) does; one that is a name still has to be resolved and its addresses
     /// checked.

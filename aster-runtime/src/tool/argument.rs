@@ -1,6 +1,7 @@
 //! What a tool's parameter must be able to do: describe itself as a schema and be read from JSON.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
@@ -29,7 +30,8 @@ use serde_path_to_error::{Path, Segment};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool argument",
     label = "cannot be read from the JSON of a call, or has no schema",
-    note = "derive both on your type: `#[derive(serde::Deserialize, schemars::JsonSchema)]`"
+    note = "derive both on your type: `#[derive(serde::Deserialize, schemars::JsonSchema)]`",
+    note = "[A0209] see docs/errors/A0209.md"
 )]
 pub trait ToolArg: Sized + Send + 'static {
     /// The type's schema, as the generator makes it.
@@ -190,12 +192,13 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What `#[arg(default = …)]` can stand on: every type that is `serde::Serialize`.
+/// What `#[arg(default = …)]` and `#[arg(example = …)]` can stand on: every type that is `serde::Serialize`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot have a default",
+    message = "`{Self}` cannot have a default or an example",
     label = "cannot be written as JSON",
-    note = "a default stands in the schema: derive `serde::Serialize`"
+    note = "both stand in the schema: derive `serde::Serialize`",
+    note = "[A0213] see docs/errors/A0213.md"
 )]
 pub trait ToolDefault: serde::Serialize {}
 
@@ -207,7 +210,9 @@ impl<T: serde::Serialize> ToolDefault for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no URL",
     label = "not a text",
-    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>` and `url::Url`, and on `Option` and `Vec` of them"
+    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>` and `url::Url`, and on `Option` and `Vec` of them; `url = false` takes \
+            it off a parameter that is only called so",
+    note = "[A0214] see docs/errors/A0214.md"
 )]
 pub trait UrlText {}
 
@@ -217,6 +222,49 @@ impl UrlText for url::Url {}
 impl<T: UrlText> UrlText for Option<T> {}
 impl<T: UrlText> UrlText for Vec<T> {}
 
+/// Text that `#[arg(pattern = …)]` can describe, and `Option` and `Vec` of it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no pattern",
+    label = "not a text",
+    note = "`#[arg(pattern = \"…\")]` goes on `String` and `Cow<'static, str>`, and on `Option` and `Vec` of them",
+    note = "[A0224] see docs/errors/A0224.md"
+)]
+pub trait PatternText {}
+
+impl PatternText for String {}
+impl PatternText for Cow<'static, str> {}
+impl<T: PatternText> PatternText for Option<T> {}
+impl<T: PatternText> PatternText for Vec<T> {}
+
+/// What `#[arg(length(…))]` can bound: characters of a text, things in a list, entries of a map.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no length",
+    label = "neither a text nor a collection",
+    note = "`#[arg(length(…))]` goes on texts, lists, sets and maps, and on `Option` of them; a number has a `range(…)`",
+    note = "[A0223] see docs/errors/A0223.md"
+)]
+pub trait Measured {
+    /// What the bounds are called in a schema.
+    const KEYWORDS: (&'static str, &'static str);
+}
+
+impl<T: Measured> Measured for Option<T> {
+    const KEYWORDS: (&'static str, &'static str) = T::KEYWORDS;
+}
+
+macro_rules! measured {
+    ($at_least:literal, $at_most:literal: $([$($parameter:ident)*] $type:ty),*) => {$(
+        impl<$($parameter),*> Measured for $type {
+            const KEYWORDS: (&'static str, &'static str) = ($at_least, $at_most);
+        }
+    )*};
+}
+measured!("minLength", "maxLength": [] String, [] Cow<'static, str>);
+measured!("minItems", "maxItems": [T] Vec<T>, [T] VecDeque<T>, [T S] HashSet<T, S>, [T] BTreeSet<T>);
+measured!("minProperties", "maxProperties": [K V S] HashMap<K, V, S>, [K V] BTreeMap<K, V>);
+
 /// What `#[arg(header = …)]` can stand on: what a client can write into an HTTP header.
 ///
 /// Source: MCP 2026-07-28, Streamable HTTP, custom headers from tool parameters: string, integer and boolean.
@@ -224,7 +272,8 @@ impl<T: UrlText> UrlText for Vec<T> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in a header",
     label = "not a string, an integer or a boolean",
-    note = "`#[arg(header = \"…\")]` goes on `String`, `Cow<'static, str>`, integers and `bool`, and on `Option` of them"
+    note = "`#[arg(header = \"…\")]` goes on `String`, `Cow<'static, str>`, integers and `bool`, and on `Option` of them",
+    note = "[A0219] see docs/errors/A0219.md"
 )]
 pub trait HeaderValue {}
 
@@ -243,7 +292,8 @@ header_value!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no range",
     label = "not a number",
-    note = "`#[arg(range(…))]` goes on integers and floating-point numbers, and on `Option` of them"
+    note = "`#[arg(range(…))]` goes on integers and floating-point numbers, and on `Option` of them",
+    note = "[A0215] see docs/errors/A0215.md"
 )]
 pub trait Ranged {
     /// The number.

@@ -54,7 +54,8 @@ impl PromptMessage {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned from a prompt",
     label = "not the messages of a prompt",
-    note = "return text, which is a message of the user, or `Vec<PromptMessage>`"
+    note = "return text, which is a message of the user, or `Vec<PromptMessage>`",
+    note = "[A0305] see docs/errors/A0305.md"
 )]
 pub trait IntoPrompt {
     /// The messages.
@@ -106,7 +107,8 @@ impl<T: IntoPrompt, E: IntoToolError> IntoPrompt for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no list of suggestions",
     label = "does not iterate over text",
-    note = "`#[arg(complete = path)]` takes a function from `&str` to a list of texts, such as `fn(&str) -> Vec<String>`"
+    note = "`#[arg(complete = path)]` takes a function from `&str` to a list of texts, such as `fn(&str) -> Vec<String>`",
+    note = "[A0216] see docs/errors/A0216.md"
 )]
 pub trait Suggestions {
     /// The values.

@@ -79,7 +79,8 @@ impl ResourceContents {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned from a resource",
     label = "not the contents of a resource",
-    note = "return text, `Vec<u8>`, `ResourceContents`, or a serialisable value as `Json<{Self}>`"
+    note = "return text, `Vec<u8>`, `ResourceContents`, or a serialisable value as `Json<{Self}>`",
+    note = "[A0304] see docs/errors/A0304.md"
 )]
 pub trait IntoResource {
     /// The contents.

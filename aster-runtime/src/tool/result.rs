@@ -291,7 +291,8 @@ impl Error for ToolError {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned from a tool",
     label = "not a tool result",
-    note = "wrap a serialisable value: `Json(value)`, and write `Json<{Self}>` as the return type"
+    note = "wrap a serialisable value: `Json(value)`, and write `Json<{Self}>` as the return type",
+    note = "[A0301] see docs/errors/A0301.md"
 )]
 pub trait IntoToolResult {
     /// The result, or the error that becomes one.
@@ -314,7 +315,8 @@ pub trait IntoToolResult {
     message = "`{Self}` cannot be reported to the model",
     label = "not a tool error",
     note = "implement `std::error::Error` for it, or `IntoToolError`, or convert it: `.map_err(|error| ToolError::new(…))`; a \
-            boxed error is `Box<dyn Error + Send + Sync>`"
+            boxed error is `Box<dyn Error + Send + Sync>`",
+    note = "[A0302] see docs/errors/A0302.md"
 )]
 pub trait IntoToolError {
     /// The error as the model will read it.
@@ -361,7 +363,8 @@ impl<T: IntoToolResult, E: IntoToolError> IntoToolResult for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned as JSON",
     label = "cannot be written as JSON, or has no schema",
-    note = "derive both on your type: `#[derive(serde::Serialize, schemars::JsonSchema)]`"
+    note = "derive both on your type: `#[derive(serde::Serialize, schemars::JsonSchema)]`",
+    note = "[A0303] see docs/errors/A0303.md"
 )]
 pub trait ToolOutput: Serialize + JsonSchema + 'static {}
 

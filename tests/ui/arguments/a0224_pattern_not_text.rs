@@ -1,0 +1,9 @@
+use aster_runtime::mcp_tool;
+
+/// Lists pages.
+#[mcp_tool(tier = Standard)]
+fn list(#[arg(pattern = "^[0-9]+$")] limit: u8) -> u8 {
+    limit
+}
+
+fn main() {}

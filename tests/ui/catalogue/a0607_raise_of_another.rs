@@ -1,0 +1,16 @@
+use aster_runtime::{NativeCatalogue, catalogue, mcp_server};
+
+#[mcp_server]
+mod web {
+    use aster_runtime::mcp_tool;
+
+    /// Follows links.
+    #[mcp_tool(tier = Elevated)]
+    fn crawl() {}
+}
+
+const CATALOGUE: NativeCatalogue = catalogue![; raise { web::Tool::Crawl => Restricted }];
+
+fn main() {
+    let _ = CATALOGUE;
+}
