@@ -17,8 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::Principal;
 use crate::host::HostSession;
 
-/// How long an answer is kept for a client whose connection broke. Long enough to come back, since one is told to within
-/// 3 s; each second more is memory for all that was answered in it.
+/// How long an answer is kept whose client had gone when it was ready. Long enough to come back, since one is told to within
+/// 3 s. What was handed to the connection rmcp forgets at once.
 const KEPT_ANSWERS: Duration = Duration::from_secs(15);
 
 tokio::task_local! {
