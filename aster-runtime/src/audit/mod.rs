@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 pub use jsonl::JsonLines;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::call::{Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
@@ -37,7 +38,7 @@ pub enum Stage {
 }
 
 /// One line of the audit. Of a Standard call it has no arguments and no result; secrets are replaced in all of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Record {
     /// When, as RFC 3339 in UTC.
@@ -78,13 +79,13 @@ pub struct Record {
     pub arguments_digest: Option<String>,
     /// The arguments, of an Elevated or Restricted call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Value>,
+    pub arguments: Option<Box<RawValue>>,
     /// What came of it; of an outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// What the caller was told, of an Elevated or Restricted call that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
+    pub result: Option<Box<RawValue>>,
     /// Why the call failed or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -206,9 +207,9 @@ impl Trail {
         }
         let arguments = &*shown;
         // Of what is shown: the digest of a short secret gives it away.
-        let json = serde_json::to_vec(arguments).unwrap_or_default();
-        self.record.arguments_digest = Some(blake3::hash(&json).to_hex().to_string());
-        self.record.arguments = self.in_full().then(|| self.redacted(arguments));
+        let json = written(arguments);
+        self.record.arguments_digest = Some(blake3::hash(json.get().as_bytes()).to_hex().to_string());
+        self.record.arguments = self.in_full().then(|| self.redacted(arguments, json));
     }
 
     /// The gate has admitted the call, which is about to be dispatched.
@@ -251,11 +252,15 @@ impl Trail {
         }
         self.record.error =
             error.map(|error| self.own_secrets.redact(&self.redactor.redact(&error)).into_owned());
-        let mut bytes = Count(0);
-        let _ = serde_json::to_writer(&mut bytes, completed.result.as_object());
-        self.record.bytes = Some(bytes.0);
+        let result = completed.result.as_object();
         if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
-            self.record.result = Some(self.redacted(completed.result.as_object()));
+            let json = written(result);
+            self.record.bytes = Some(json.get().len());
+            self.record.result = Some(self.redacted(result, json));
+        } else {
+            let mut bytes = Count(0);
+            let _ = serde_json::to_writer(&mut bytes, result);
+            self.record.bytes = Some(bytes.0);
         }
         self.write_outcome(outcome, completed.duration);
         completed
@@ -266,8 +271,13 @@ impl Trail {
         self.record.tier.is_some_and(|tier| tier >= Tier::Elevated)
     }
 
-    fn redacted(&self, object: &JsonObject) -> Value {
-        self.own_secrets.redact_value(&self.redactor.redact_value(&Value::Object(object.clone())))
+    /// What may be recorded of an object, of which `json` is all.
+    fn redacted(&self, object: &JsonObject, json: Box<RawValue>) -> Box<RawValue> {
+        if !self.redactor.finds_any(object) && !self.own_secrets.finds_any(object) {
+            return json;
+        }
+        let safe = self.redactor.redact_value(&Value::Object(object.clone()));
+        to_raw_value(&self.own_secrets.redact_value(&safe)).unwrap_or_default()
     }
 
     fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {
@@ -293,6 +303,11 @@ impl Drop for Trail {
             self.write_outcome(outcome, self.started.elapsed());
         }
     }
+}
+
+/// An object as JSON; one is always writable.
+fn written(object: &JsonObject) -> Box<RawValue> {
+    to_raw_value(object).unwrap_or_default()
 }
 
 /// Counts what is written: a result may have megabytes, of which only the number is kept.

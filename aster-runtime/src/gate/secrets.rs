@@ -12,6 +12,8 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::tool::JsonObject;
+
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
 
@@ -33,6 +35,15 @@ pub struct Redactor {
 enum Matcher {
     Automaton(AhoCorasick),
     OneByOne(Vec<String>),
+}
+
+impl Matcher {
+    fn finds(&self, text: &str) -> bool {
+        match self {
+            Self::Automaton(automaton) => automaton.is_match(text),
+            Self::OneByOne(patterns) => patterns.iter().any(|pattern| text.contains(pattern.as_str())),
+        }
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -70,6 +81,22 @@ impl Redactor {
         let automaton = AhoCorasick::builder().build(&patterns);
         let matcher = automaton.map(Matcher::Automaton).unwrap_or(Matcher::OneByOne(patterns));
         Self { matcher: Some(matcher) }
+    }
+
+    /// Whether there is anything to replace, in a value or a key: most often there is not, and then nothing need be copied.
+    pub(crate) fn finds_any(&self, object: &JsonObject) -> bool {
+        fn any(matcher: &Matcher, value: &Value) -> bool {
+            match value {
+                Value::String(text) => matcher.finds(text),
+                Value::Array(items) => items.iter().any(|item| any(matcher, item)),
+                Value::Object(fields) => any_of(matcher, fields),
+                _ => false,
+            }
+        }
+        fn any_of(matcher: &Matcher, fields: &JsonObject) -> bool {
+            fields.iter().any(|(key, value)| matcher.finds(key) || any(matcher, value))
+        }
+        self.matcher.as_ref().is_some_and(|matcher| any_of(matcher, object))
     }
 
     /// The text with every secret replaced; secrets that overlap are replaced together.
@@ -200,10 +227,11 @@ mod tests {
         let secret = "s3cr\"et va/lue";
         let redactor = Redactor::new([secret]);
         let value = json!({"a": [secret, {"b": STANDARD.encode(secret)}], secret: "c", "n": 1});
-        assert_eq!(
-            redactor.redact_value(&value),
-            json!({"a": [REDACTED, {"b": REDACTED}], REDACTED: "c", "n": 1})
-        );
+        let redacted = json!({"a": [REDACTED, {"b": REDACTED}], REDACTED: "c", "n": 1});
+        assert_eq!(redactor.redact_value(&value), redacted);
+        let finds_any = |value: &Value| redactor.finds_any(value.as_object().unwrap());
+        assert!(finds_any(&json!({ "a": [[secret]] })) && finds_any(&json!({ secret: 1 })));
+        assert!(!finds_any(&redacted));
         for form in
             [&value.to_string()[..], "x=s3cr%22et%20va%2Flue", "x=s3cr%22et+va%2Flue", "s3cr%22et%20va%2flue"]
         {
