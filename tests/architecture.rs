@@ -56,3 +56,72 @@ fn every_code_has_one_ui_test_that_pins_what_is_printed() {
         assert!(unique.contains(code.as_str()), "{stem} is a test of a code that the table does not have");
     }
 }
+
+/// What the table says of each code: the rule of those that the macros report, the mistake of those that others do.
+fn titles(table: &str) -> Vec<(String, String)> {
+    let rows = table.lines().filter_map(|line| line.strip_prefix("//! | A"));
+    let told_by_others = rows.filter_map(|row| {
+        let (number, rest) = row.split_once(" | ")?;
+        Some((format!("A{number}"), rest.split(" | ").next()?.to_owned()))
+    });
+    let own = table.split("id: \"").skip(1).filter_map(|code| {
+        let title = code.split_once("title: \"")?.1.split_once("\",")?.0;
+        Some((code[..5].to_owned(), title.replace("\\\"", "\"")))
+    });
+    told_by_others.chain(own).collect()
+}
+
+/// What stands in the first block of code that begins so; where it is to be blessed, after it was replaced.
+fn block(page: &mut String, fence: &str, content: &str, bless: bool) -> String {
+    let start =
+        page.find(&format!("\n{fence}\n")).unwrap_or_else(|| panic!("no `{fence}`")) + fence.len() + 2;
+    let end = start + page[start..].find("```").unwrap();
+    if bless {
+        page.replace_range(start..end, content);
+        return content.to_owned();
+    }
+    page[start..end].to_owned()
+}
+
+/// A page shows the source of the UI test and what is printed for it. `ASTER_BLESS=1` copies both into the pages.
+#[test]
+fn every_code_has_a_page_that_shows_its_ui_test() {
+    let table = fs::read_to_string(root().join("aster-macros/src/diag/codes.rs")).unwrap();
+    let listed = fs::read_to_string(root().join("aster-runtime/src/error_pages.rs")).unwrap();
+    let tests = files(&root().join("tests/ui"));
+    let bless = std::env::var_os("ASTER_BLESS").is_some();
+    let titles = titles(&table);
+    assert_eq!(titles.len(), codes(&table).len(), "a code without a title");
+    for (code, title) in &titles {
+        let path = root().join(format!("docs/errors/{code}.md"));
+        let mut page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{code}: {error}"));
+        let prefix = format!("{}_", code.to_lowercase());
+        let source = tests.iter().find(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with(&prefix) && name.ends_with(".rs")
+        });
+        let source = source.unwrap_or_else(|| panic!("{code} has no UI test"));
+        let printed = fs::read_to_string(source.with_extension("stderr")).unwrap();
+        let source = fs::read_to_string(source).unwrap();
+
+        assert_eq!(page.lines().next(), Some(&*format!("# {code}: {title}")));
+        let shown = block(&mut page, "```rust,compile_fail", &source, bless);
+        assert_eq!(shown, source, "{code}: the wrong example is not its UI test; run with ASTER_BLESS=1");
+        let shown = block(&mut page, "```text", &printed, bless);
+        assert_eq!(shown, printed, "{code}: the page shows another text; run with ASTER_BLESS=1");
+        assert!(page.contains("\n## Right\n\n```rust\n"), "{code} has no example that is right");
+        if bless {
+            fs::write(&path, page).unwrap();
+        }
+    }
+    let known: BTreeSet<&str> = titles.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!(
+        codes(&listed).into_iter().collect::<BTreeSet<_>>(),
+        known,
+        "error_pages.rs compiles other pages"
+    );
+    for path in files(&root().join("docs/errors")) {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(stem == "README" || known.contains(stem.as_str()), "{stem} is a page of no code");
+    }
+}

@@ -337,6 +337,9 @@ pub use tool::{
     ServerEnv, StartError, ToolArg, ToolContext, ToolError, ToolOutput, ToolResult,
 };
 
+#[cfg(doctest)]
+mod error_pages;
+
 /// The README's programs, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

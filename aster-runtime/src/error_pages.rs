@@ -1,0 +1,19 @@
+//! The pages about the macros' errors, whose examples are tests: those that are wrong do not compile, the others do.
+
+macro_rules! pages {
+    ($($code:ident)*) => {$(
+        #[doc = include_str!(concat!("../../docs/errors/", stringify!($code), ".md"))]
+        struct $code;
+    )*};
+}
+
+pages! {
+    A0001 A0002 A0003 A0004 A0005 A0006 A0007 A0008 A0009 A0010 A0011 A0012
+    A0102 A0103 A0104 A0105 A0106 A0107 A0109 A0110 A0111 A0201 A0202 A0203
+    A0204 A0205 A0206 A0207 A0208 A0209 A0210 A0211 A0212 A0213 A0214 A0215
+    A0216 A0217 A0218 A0219 A0220 A0221 A0222 A0223 A0224 A0225 A0226 A0227
+    A0228 A0229 A0301 A0302 A0303 A0304 A0305 A0401 A0402 A0403 A0404 A0405
+    A0406 A0407 A0408 A0409 A0410 A0411 A0412 A0501 A0502 A0503 A0504 A0505
+    A0507 A0508 A0509 A0601 A0602 A0603 A0604 A0606 A0607 A0701 A0702 A0703
+    A0704
+}
