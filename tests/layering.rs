@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("inject", &["scope", "catalogue", "search", "id", "text"]),
     ("bridge", &["inject", "search", "scope", "catalogue", "id", "spec", "text", "tool"]),
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "tool"]),
+    ("lint", &["inject", "scope", "catalogue", "spec", "session", "text"]),
     ("call", &["catalogue", "session", "tool"]),
     ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),
@@ -54,10 +55,14 @@ const LAYERS: &[(&str, &[&str])] = &[
         "upstream",
         &["gate::secrets", "host", "dispatch", "call", "catalogue", "id", "tool", "session", "text"],
     ),
-    ("serve", &["host", "call", "catalogue", "scope", "inject", "bridge", "id", "tool", "session", "text"]),
+    (
+        "serve",
+        &["host", "lint", "call", "catalogue", "scope", "inject", "bridge", "id", "tool", "session", "text"],
+    ),
+    ("testing", &["host", "audit", "gate::approval", "lint", "call", "catalogue", "spec", "session"]),
 ];
 
-const EDGES: &[&str] = &["net", "config", "upstream", "serve"];
+const EDGES: &[&str] = &["net", "config", "upstream", "serve", "testing"];
 
 /// What the table forbids and is right, with the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[

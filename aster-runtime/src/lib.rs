@@ -36,6 +36,7 @@
 //! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
 //! | `http` | the guarded HTTP client of native servers: the module `net` |
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
+//! | `testing` | for tests: `catalogue_tests!`, and the module `testing`, which calls tools through the real gate |
 
 pub mod audit;
 pub mod bridge;
@@ -49,6 +50,7 @@ pub mod host;
 pub mod id;
 pub mod inject;
 mod injector;
+pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
 pub mod schema;
@@ -58,6 +60,8 @@ pub mod search;
 pub mod serve;
 pub mod session;
 pub mod spec;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod text;
 pub mod tool;
 #[cfg(feature = "upstream")]

@@ -21,8 +21,10 @@ use crate::uri;
 pub use core::option::Option::{self, None, Some};
 pub use core::prelude::v1::{Clone, Copy, Debug, Eq, PartialEq, derive};
 pub use core::time::Duration;
-pub use core::{concat, env, file};
+pub use core::{concat, env, file, line};
 
+#[cfg(feature = "testing")]
+pub use insta;
 #[cfg(feature = "inventory")]
 pub use inventory;
 

@@ -1,6 +1,6 @@
 //! The explicit list of native servers and free tools.
 
-use crate::spec::{Entry, Raise};
+use crate::spec::{Entry, Location, Raise};
 
 /// What `catalogue![…]` makes: the native servers and free tools of one binary, checked when it was compiled.
 #[derive(Debug, Clone, Copy)]
@@ -9,16 +9,18 @@ pub struct NativeCatalogue {
     pub entries: &'static [Entry],
     /// The tools whose tier is above the one that they were written with.
     pub raises: &'static [Raise],
+    /// Where `catalogue!` stands; a list that was made otherwise has no place.
+    pub location: Option<Location>,
 }
 
 impl NativeCatalogue {
     /// Nothing.
-    pub const EMPTY: Self = Self { entries: &[], raises: &[] };
+    pub const EMPTY: Self = Self { entries: &[], raises: &[], location: None };
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn __new(entries: &'static [Entry], raises: &'static [Raise]) -> Self {
-        Self { entries, raises }
+    pub const fn __new(entries: &'static [Entry], raises: &'static [Raise], location: Location) -> Self {
+        Self { entries, raises, location: Some(location) }
     }
 
     /// Everything that is linked into the binary, by server, tool and place: the linker's own order is a different one
@@ -36,7 +38,7 @@ impl NativeCatalogue {
             });
             entries
         });
-        Self { entries, raises: &[] }
+        Self { entries, ..Self::EMPTY }
     }
 }
 
@@ -107,6 +109,14 @@ macro_rules! catalogue {
         const _: () = $crate::__private::check_catalogue::<{ $crate::__private::count(ENTRIES) }>(ENTRIES);
         $(const _: () = $crate::__private::check_groups(ENTRIES, &[$($group),*]);)?
         const _: () = $crate::__private::check_raises(ENTRIES, RAISES);
-        $crate::catalogue::NativeCatalogue::__new(ENTRIES, RAISES)
+        $crate::catalogue::NativeCatalogue::__new(
+            ENTRIES,
+            RAISES,
+            $crate::__private::Location {
+                file: $crate::__private::file!(),
+                line: $crate::__private::line!(),
+                package: $crate::__private::env!("CARGO_PKG_NAME"),
+            },
+        )
     }};
 }

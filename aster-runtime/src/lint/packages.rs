@@ -1,0 +1,128 @@
+//! Server crates that stand in a `Cargo.toml` and are not linked: rustc leaves out a crate that no path names, and with it
+//! everything that it would have registered.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Finding, Rule};
+use crate::catalogue::NativeCatalogue;
+use crate::text;
+
+/// The runtime's own package, by which a server crate is known.
+const RUNTIME: &str = env!("CARGO_PKG_NAME");
+
+/// The attributes that publish something.
+const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_prompt"];
+
+/// The packages that the one in `folder` depends on, for every target and not for tests alone, that publish something with
+/// Aster's attributes, and of which nothing is in any of `linked`. Optional dependencies count where they are on by default.
+///
+/// At compile time the same is told by rustc's lint `unused_crate_dependencies`.
+///
+/// # Errors
+///
+/// Where `cargo metadata` cannot be run there, with its own words.
+pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding>, String> {
+    let manifest = folder.join("Cargo.toml");
+    let metadata = metadata(&manifest)?;
+    let of = |value: &'_ Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    let package = |id: &Value| packages.iter().find(|package| package["id"] == *id).copied();
+    let is_ours = |package: &&&Value| {
+        Path::new(&of(package, "manifest_path")).parent().is_some_and(|at| same(at, folder))
+    };
+    let ours =
+        packages.iter().find(is_ours).ok_or_else(|| format!("{} is no package", manifest.display()))?;
+    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
+    let node = nodes.into_iter().find(|node| node["id"] == ours["id"]);
+
+    let is_normal = |kind: &Value| kind["kind"].is_null() && kind["target"].is_null();
+    let dependencies = node.and_then(|node| node["deps"].as_array()).into_iter().flatten();
+    let found = dependencies
+        .filter(|dependency| {
+            dependency["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(is_normal))
+        })
+        .filter_map(|dependency| package(&dependency["pkg"]))
+        .filter_map(|server| {
+            let name = of(server, "name");
+            let needs = |dependency: &Value| dependency["name"] == RUNTIME && dependency["kind"].is_null();
+            let entries = linked.iter().flat_map(|catalogue| catalogue.entries);
+            if !server["dependencies"].as_array().is_some_and(|needed| needed.iter().any(needs))
+                || entries.into_iter().any(|entry| entry.location().package == name)
+            {
+                return None;
+            }
+            let published = published(Path::new(&of(server, "manifest_path")).parent()?)?;
+            let path = name.replace('-', "_");
+            let help = format!("list its server, as in `catalogue![{path}::…]`, or drop the dependency");
+            let message =
+                "this package publishes servers or tools and is a dependency, but none of them is linked";
+            let mut finding = Finding::new(Rule::Linked, &name, message, help);
+            finding.places = vec![declared(&manifest, &name), published];
+            Some(finding)
+        });
+    Ok(found.collect())
+}
+
+fn metadata(manifest: &Path) -> Result<Value, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    // What is being tested has been built, so that nothing has to be fetched.
+    command.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(manifest);
+    let output = command.output().map_err(|error| format!("cargo cannot be run: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`cargo metadata` failed: {}", text::block(said.trim(), 2_000)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("`cargo metadata` is no JSON: {error}"))
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+/// Where a manifest names a dependency.
+fn declared(manifest: &Path, name: &str) -> String {
+    let text = fs::read_to_string(manifest).unwrap_or_default();
+    let names = |line: &str| {
+        let key = line.trim_start().trim_start_matches('[').trim_start_matches("dependencies.");
+        let rest = key.trim_start_matches('"').strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with([' ', '=', '.', ']', '"']))
+    };
+    match text.lines().position(names) {
+        Some(line) => format!("{}:{}", manifest.display(), line + 1),
+        // Under another name, or inherited in a form that is not looked for.
+        None => manifest.display().to_string(),
+    }
+}
+
+/// Where a package first publishes something.
+fn published(folder: &Path) -> Option<String> {
+    let mut folders = vec![folder.join("src")];
+    let mut files: Vec<PathBuf> = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files.iter().find_map(|file| {
+        let text = fs::read_to_string(file).ok()?;
+        let is_attribute = |line: &str| {
+            line.trim_start().strip_prefix("#[").is_some_and(|rest| {
+                let path = rest.split(['(', ']']).next().unwrap_or_default();
+                ATTRIBUTES.contains(&path.rsplit("::").next().unwrap_or_default().trim())
+            })
+        };
+        let line = text.lines().position(is_attribute)?;
+        Some(format!("{}:{}", file.display(), line + 1))
+    })
+}
