@@ -845,6 +845,11 @@ async fn pages_that_may_ask_can_read_the_answers_and_no_others() {
     ] {
         assert_eq!(told(&request.send().await.unwrap()), Vec::<String>::new());
     }
+    // Whatever runs on this machine can serve a page: it may ask, and without a token read nothing.
+    let open = Edge::start(Options::default()).await;
+    let response = open.client(false).begin().await.header("origin", "http://localhost:3000").post(&list);
+    let response = response.send().await.unwrap();
+    assert_eq!((response.status(), told(&response)), (StatusCode::OK, Vec::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

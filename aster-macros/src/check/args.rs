@@ -275,6 +275,7 @@ fn argument<'a>(
     for (key, owners, help) in [
         ("header", &[Kind::Tool][..], "remove it: only the arguments of tools are sent in headers"),
         ("complete", &[Kind::Resource, Kind::Prompt], "remove it: only resources and prompts are completed"),
+        ("secret", &[Kind::Tool, Kind::Prompt], "make it a tool: a URI is shown and recorded as it is"),
     ] {
         if let Some(written) = options.keys.get(key).filter(|_| !owners.contains(&kind)) {
             let what = format!("`{key}` is no option of the arguments of a {}", kind.noun());

@@ -124,7 +124,10 @@ pub(crate) fn is_host(text: &str) -> bool {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    text.strip_prefix("*.").unwrap_or(text).split('.').all(label)
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let last = name.rsplit('.').next().unwrap_or_default();
+    // A last label of digits makes it an address (WHATWG URL, "ends in a number").
+    name.split('.').all(label) && !last.chars().all(|c| c.is_ascii_digit())
 }
 
 /// An argument's name on the wire: what Anthropic and OpenAI accept as a property.

@@ -202,8 +202,8 @@ impl Trail {
         let mut shown = Cow::Borrowed(arguments);
         if let Some(tool) = self.tool.as_ref().filter(|tool| !tool.secret_arguments().is_empty()) {
             shown = Cow::Owned(tool.shown(arguments));
-            let named = tool.secret_arguments().iter().filter_map(|name| arguments.get(*name)?.as_str());
-            self.own_secrets = Redactor::new(named);
+            let values = tool.secret_arguments().iter().filter_map(|name| arguments.get(*name));
+            self.own_secrets = Redactor::of_values(values);
         }
         let arguments = &*shown;
         // Of what is shown: the digest of a short secret gives it away.
@@ -251,7 +251,7 @@ impl Trail {
             self.record.decision = Some(Decision::Denied(denied.check));
         }
         self.record.error =
-            error.map(|error| self.own_secrets.redact(&self.redactor.redact(&error)).into_owned());
+            error.map(|error| self.redactor.redact(&self.own_secrets.redact(&error)).into_owned());
         let result = completed.result.as_object();
         if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
             let json = written(result);
@@ -276,8 +276,9 @@ impl Trail {
         if !self.redactor.finds_any(object) && !self.own_secrets.finds_any(object) {
             return json;
         }
-        let safe = self.redactor.redact_value(&Value::Object(object.clone()));
-        to_raw_value(&self.own_secrets.redact_value(&safe)).unwrap_or_default()
+        // The longer first: an argument may hold a configured secret, of which only a part would be left to find.
+        let safe = self.own_secrets.redact_value(&Value::Object(object.clone()));
+        to_raw_value(&self.redactor.redact_value(&safe)).unwrap_or_default()
     }
 
     fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {

@@ -114,7 +114,7 @@ fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
             if !spec.egress.is_empty() && !EgressPolicy::names(spec.egress, &url) {
                 let (host, hosts) = (url.host_str().unwrap_or_default(), spec.egress.join("`, `"));
                 let message =
-                    format!("argument `{name}`: {host} is refused: this tool reaches only `{hosts}`");
+                    format!("argument `{name}`: {host} is refused: this tool takes only URLs of `{hosts}`");
                 return Err(Denied::new(Check::Egress, message));
             }
         }

@@ -73,6 +73,27 @@ impl Redactor {
             let secret = |line: &&str| line.len() >= MIN_LINE && !line.contains(char::is_whitespace);
             lines.filter(secret).for_each(|line| patterns.extend(forms(line)));
         }
+        Self::of(patterns)
+    }
+
+    /// A redactor of all text and numbers in these values, however short: of what is known to be secret, too much is
+    /// replaced rather than too little.
+    pub(crate) fn of_values<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
+        fn collect(value: &Value, patterns: &mut Vec<String>) {
+            match value {
+                Value::String(text) if !text.is_empty() => patterns.extend(forms(text)),
+                Value::Number(number) => patterns.push(number.to_string()),
+                Value::Array(items) => items.iter().for_each(|item| collect(item, patterns)),
+                Value::Object(fields) => fields.values().for_each(|value| collect(value, patterns)),
+                _ => {}
+            }
+        }
+        let mut patterns = Vec::new();
+        values.into_iter().for_each(|value| collect(value, &mut patterns));
+        Self::of(patterns)
+    }
+
+    fn of(mut patterns: Vec<String>) -> Self {
         patterns.sort();
         patterns.dedup();
         if patterns.is_empty() {
@@ -207,6 +228,12 @@ mod tests {
     fn a_key_of_several_lines_is_found_line_by_line() {
         let redactor = Redactor::new(["-----BEGIN KEY-----\nsupersecretline2\nx\n"]);
         assert_eq!(redactor.redact("it wrote: supersecretline2 x"), "it wrote: [redacted] x");
+    }
+
+    #[test]
+    fn what_is_known_to_be_secret_has_no_least_length() {
+        let redactor = Redactor::of_values([&json!({"pin": [1234, "abc", ""], "on": true})]);
+        assert_eq!(redactor.redact("abc failed with 1234, true"), "[redacted] failed with [redacted], true");
     }
 
     #[test]

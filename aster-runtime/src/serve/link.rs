@@ -130,10 +130,12 @@ pub(super) async fn tell(context: &RequestContext<RoleServer>, event: Event, las
     // A client that has gone does not hear of it; the call ends by its own cancellation.
     match event {
         Event::Progress { done, total, message } => {
-            // It must increase (MCP, basic, progress), and whoever asked for an approval has reported before the tool does.
-            if !done.is_finite() || done <= *last {
+            if !done.is_finite() {
                 return;
             }
+            // It must increase (MCP, basic, progress); but a client takes any report for a sign of life, so that none is lost
+            // for saying what an earlier one has said.
+            let done = if done > *last { done } else { last.next_up() };
             *last = done;
             let Some(token) = context.meta.get_progress_token() else { return };
             let mut progress = ProgressNotificationParam::new(token, done);

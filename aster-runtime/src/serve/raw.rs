@@ -143,6 +143,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Restoring<T> {
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        // One that nobody reads would hold what the transport closes.
+        self.answer = None;
         self.transport.close()
     }
 }

@@ -417,6 +417,11 @@ impl Rounds {
             return Err((AskError::Invalid(long), Box::new(exchange)));
         }
         let mut parked = self.parked();
+        let full = |parked: &VecDeque<Parked>| parked.len() >= PARKED_OF_ONE.calls;
+        if full(&parked) {
+            // Nobody has come for what they ended with.
+            parked.retain(|parked| !parked.exchange.task.is_finished());
+        }
         let of_caller = |one: &&Parked| one.principal == request.front.client.principal;
         for (most, (taken, first)) in [
             (PARKED_OF_ONE, Room::taken(parked.iter().filter(of_caller))),

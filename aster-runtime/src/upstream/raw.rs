@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetExtensions, GetMeta,
-    InitializeResult, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, NumberOrString, ProgressToken,
-    RequestId, ServerNotification, ServerRequest, ServerResult,
+    ClientNotification, ClientRequest, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
+    GetExtensions, GetMeta, InitializeResult, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0,
+    NumberOrString, ProgressToken, RequestId, ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -462,7 +462,19 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
 
     /// Notes what the transport must know of a message that is about to be sent.
     fn note(&mut self, message: &Outgoing) {
-        let JsonRpcMessage::Request(request) = message else { return };
+        let request = match message {
+            JsonRpcMessage::Request(request) => request,
+            // It may have been given up before it went out.
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.tap.end_progress(id);
+                }
+                return;
+            }
+            _ => return,
+        };
         let handshake = match &request.request {
             ClientRequest::DiscoverRequest(_) => Handshake::Discover,
             ClientRequest::InitializeRequest(_) => Handshake::Initialize,

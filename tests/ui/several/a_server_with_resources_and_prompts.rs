@@ -6,7 +6,8 @@ struct Notes;
 #[mcp_server]
 impl Notes {
     #[mcp_resource(uri = "notes", mime_typ = "text/plain", tier = Standard)]
-    fn note(&mut self) -> String {
+    fn note(&mut self, #[arg(secret)] key: String) -> String {
+        drop(key);
         String::new()
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Guard {
     hosts: Vec<(HostName, Port)>,
     origins: Vec<AllowedOrigin>,
     tokens: Vec<(Principal, blake3::Hash)>,
+    /// Whether pages that may ask may read the answers.
+    readable: bool,
 }
 
 /// A host as it is compared: an address by its value, a name in lower case without the dot at its end.
@@ -95,7 +97,9 @@ impl Guard {
             }
             tokens.push((principal.clone(), digest));
         }
-        Ok(Self { hosts, origins, tokens })
+        // Any program here can serve a page at loopback: it may ask, as without a browser, but to read takes a name or a token.
+        let readable = !options.origins.is_empty() || !tokens.is_empty();
+        Ok(Self { hosts, origins, tokens, readable })
     }
 
     /// Whether a request was sent to us, and by no page that may not; says by which that may.
@@ -154,7 +158,7 @@ impl Guard {
             }
             _ => false,
         });
-        if allowed { Ok(Page(Some(page.clone()))) } else { Err(refused()) }
+        if allowed { Ok(Page(self.readable.then(|| page.clone()))) } else { Err(refused()) }
     }
 
     /// Whose token a request carries; `None` where none is demanded.

@@ -102,10 +102,16 @@ impl Listener {
         self.address
     }
 
-    /// What a client connects to.
+    /// What a client on this machine connects to.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        let mut address = self.address;
+        match address.ip() {
+            IpAddr::V4(all) if all.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(all) if all.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        format!("http://{address}/mcp")
     }
 
     /// Whether it answers under addresses alone, the one at which a request arrives and loopback's names: it listens at

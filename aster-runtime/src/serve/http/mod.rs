@@ -136,8 +136,8 @@ impl Options {
     }
 
     /// Sets the sites whose pages may ask: `https://app.example`, `http://localhost:*` for any port, or `null`. By
-    /// default those of loopback. Their browsers are told that they may, and may read the answers (CORS). A request without
-    /// an origin is no page's, and passes.
+    /// default those of loopback. The browsers of those set here, or of any that may ask where a token is demanded, let them
+    /// read the answers (CORS). A request without an origin is no page's, and passes.
     #[must_use]
     pub fn allowed_origins<S: Into<String>>(mut self, origins: impl IntoIterator<Item = S>) -> Self {
         self.origins = origins.into_iter().map(Into::into).collect();
@@ -446,7 +446,7 @@ impl Inner {
             return Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_SESSION));
         }
 
-        let (body, envelope, _held) = if method == Method::POST {
+        let (body, envelope, held) = if method == Method::POST {
             check_content(&parts.headers)?;
             let (body, held) = self.read(body).await?;
             let envelope = Envelope::read(&body)?;
@@ -462,9 +462,11 @@ impl Inner {
             self.first_answer().await;
         }
 
-        parts
-            .extensions
-            .insert(Caller { principal: principal.clone(), principals: Arc::clone(&self.principals) });
+        parts.extensions.insert(Caller {
+            principal: principal.clone(),
+            principals: Arc::clone(&self.principals),
+            _held: held.map(Arc::new),
+        });
         let asking = Asking { principal, room: Mutex::new(room) };
         let request = Request::from_parts(parts, Full::new(body));
         let response = ASKING.scope(asking, self.protocol.handle(request)).await;
@@ -551,6 +553,8 @@ impl Inner {
 struct Caller {
     principal: Option<Principal>,
     principals: Arc<Principals>,
+    /// The room of its body, which is not another's before the request is answered.
+    _held: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// Who has proved who it is, of a request that came over HTTP.
