@@ -35,7 +35,7 @@ mod web {
     /// Looks a country up.
     #[mcp_tool(tier = Standard, alias = "land", title = "Country", idempotent, open_world = false)]
     pub(super) fn country(
-        #[arg(pattern = "^[A-Z]{2}$", example = "AT")] code: String,
+        #[arg(pattern = "^[A-Z]{2}$", example = String::from("AT"))] code: String,
         #[arg(length(1..=2))] tags: Vec<String>,
         #[arg(length(..=3))] note: Option<String>,
     ) -> String {
@@ -201,7 +201,7 @@ async fn an_error_may_have_a_code_and_data() {
 async fn a_secret_is_in_no_record() {
     assert_eq!(web::Tool::LogIn.spec().path_arguments, ["file"]);
     let kept = Arc::new(Kept::default());
-    let host = Host::builder().catalogue(CATALOGUE).audit(Arc::clone(&kept)).build().await.unwrap();
+    let host = Host::builder().catalogue(CATALOGUE).audit(kept.clone()).build().await.unwrap();
     let session = host.session(Profile::new("tester")).unwrap();
     for password in ["hunter2", "correct horse battery"] {
         let arguments = json!({"password": password, "file": "/etc/hosts"});
@@ -233,7 +233,7 @@ async fn tiers_are_those_of_the_static_map_unless_raised() {
     }
     assert_eq!(web::TIERS[web::Tool::Fail as usize], Tier::Standard);
     let kept = Arc::new(Kept::default());
-    let host = Host::builder().catalogue(CATALOGUE).audit(Arc::clone(&kept)).build().await.unwrap();
+    let host = Host::builder().catalogue(CATALOGUE).audit(kept.clone()).build().await.unwrap();
     let session = host.session(Profile::new("tester")).unwrap();
     session.call(&json!({"action": "execute", "name": "web/fail"})).await;
     assert!(kept.0.lock().unwrap()[0].contains(r#""tier":"elevated""#));
