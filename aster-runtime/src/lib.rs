@@ -53,6 +53,7 @@ mod injector;
 pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
+pub mod provider;
 pub mod schema;
 pub mod scope;
 pub mod search;
@@ -338,8 +339,8 @@ pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
-pub use scope::{Filter, FilterError, Scope, View};
-pub use session::{Agent, Profile, Session};
+pub use scope::{Agent, Filter, FilterError, Scope, View};
+pub use session::{Profile, Session};
 pub use spec::{
     Annotations, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier,
     ToolSpec,
@@ -351,6 +352,7 @@ pub use tool::{
 };
 
 #[cfg(doctest)]
+#[path = "../../docs/errors/pages.rs"]
 mod error_pages;
 
 /// The README's programs, compiled and run.
