@@ -355,6 +355,39 @@ pub use tool::{
 #[path = "../../docs/errors/pages.rs"]
 mod error_pages;
 
+/// The expansions in the edition before.
+///
+/// ```rust,edition2021
+/// use aster_runtime::{catalogue, groups, mcp_server, mcp_tool, NativeCatalogue};
+///
+/// groups! { pub RESEARCH }
+///
+/// struct Web;
+///
+/// #[mcp_server(group = RESEARCH)]
+/// impl Web {
+///     /// Searches the web.
+///     #[mcp_tool(tier = Standard, alias = "find")]
+///     async fn search(&self, #[arg(length(1..), default = vec![1])] pages: Vec<u8>) -> usize {
+///         pages.len()
+///     }
+/// }
+///
+/// /// Adds two whole numbers.
+/// #[mcp_tool(tier = Standard)]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// const CATALOGUE: NativeCatalogue = catalogue![Web::SERVER, add::TOOL; raise { WebTool::Search => Restricted }];
+///
+/// fn main() {
+///     assert_eq!(CATALOGUE.raises.len(), 1);
+/// }
+/// ```
+#[cfg(doctest)]
+struct Edition2021;
+
 /// The README's programs, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -278,6 +278,32 @@ fn the_help_names_the_attribute_that_was_written() {
     }
 }
 
+/// What an expansion uses comes through the runtime, so that a crate needs neither serde nor schemars of its own.
+#[test]
+fn expansions_go_through_one_door() {
+    let (tokens, errors) = mcp_server(
+        quote!(group = RESEARCH),
+        quote! {
+            impl Web {
+                /// Searches the web.
+                #[mcp_tool(tier = Elevated, timeout = "30s", egress("example.com"))]
+                async fn search(
+                    &self,
+                    ctx: &ToolContext,
+                    #[arg(default = 5, range(1..=20), example = 3)] limit: u8,
+                    #[arg(length(1..), pattern = "a", secret)] text: Vec<u8>,
+                    url: Url,
+                ) -> Json<u8> {}
+            }
+        },
+    );
+    assert!(errors.is_empty(), "{errors:?}");
+    let tokens = tokens.to_string();
+    for banned in ["serde", "schemars", "inventory", ":: std", ":: core", ":: alloc"] {
+        assert!(!tokens.contains(banned), "`{banned}` in {tokens}");
+    }
+}
+
 #[test]
 fn an_item_is_known_by_its_name() {
     let name = |tokens: TokenStream| item::name(tokens).map(|name| name.to_string());
