@@ -13,6 +13,7 @@ ui:
 # Accept what the UI tests and snapshots print now; read the diff before you commit.
 bless:
     TRYBUILD=overwrite cargo test --package aster-macros --test ui
+    ASTER_BLESS=1 cargo test --package aster --test architecture
     INSTA_UPDATE=always cargo test --workspace --all-features
 
 check:

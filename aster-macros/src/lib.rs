@@ -13,30 +13,36 @@ mod parse;
 mod path;
 
 use proc_macro::TokenStream;
+use proc_macro2::TokenStream as TokenStream2;
 
 use crate::parse::attr::Kind;
 
 /// Publishes a function as a tool. Documented where it is used from: `aster_runtime::mcp_tool`.
 #[proc_macro_attribute]
 pub fn mcp_tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    output::join(output::callable(Kind::Tool, attribute.into(), item.into())).into()
+    callable(Kind::Tool, attribute.into(), item.into()).into()
 }
 
 /// Publishes a function as a resource. Documented where it is used from: `aster_runtime::mcp_resource`.
 #[proc_macro_attribute]
 pub fn mcp_resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    output::join(output::callable(Kind::Resource, attribute.into(), item.into())).into()
+    callable(Kind::Resource, attribute.into(), item.into()).into()
 }
 
 /// Publishes a function as a prompt. Documented where it is used from: `aster_runtime::mcp_prompt`.
 #[proc_macro_attribute]
 pub fn mcp_prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    output::join(output::callable(Kind::Prompt, attribute.into(), item.into())).into()
+    callable(Kind::Prompt, attribute.into(), item.into()).into()
 }
 
 /// Publishes the tools, resources and prompts of an `impl` or a module as a server. Documented where it is used from:
 /// `aster_runtime::mcp_server`.
 #[proc_macro_attribute]
 pub fn mcp_server(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    output::join(output::mcp_server(attribute.into(), item.into())).into()
+    let item = item.into();
+    output::show(&item, output::join(output::mcp_server(attribute.into(), item.clone()))).into()
+}
+
+fn callable(kind: Kind, attribute: TokenStream2, item: TokenStream2) -> TokenStream2 {
+    output::show(&item, output::join(output::callable(kind, attribute, item.clone())))
 }

@@ -88,5 +88,16 @@ pub(crate) fn join((tokens, errors): Output) -> TokenStream {
     quote!(#tokens #(#errors)*)
 }
 
+/// Prints the expansion of one item, whose name is in `ASTER_MACROS_DEBUG`: a function's, a type's or a module's.
+#[expect(clippy::print_stderr, reason = "whoever sets the variable asks for it")]
+pub(crate) fn show(item: &TokenStream, expansion: TokenStream) -> TokenStream {
+    if let Ok(wanted) = std::env::var("ASTER_MACROS_DEBUG")
+        && item::name(item.clone()).is_some_and(|name| name == wanted)
+    {
+        eprintln!("{expansion}");
+    }
+    expansion
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::catalogue::Health;
 use crate::id::BRIDGE_NAME;
+use crate::provider::Provider;
 use crate::scope::View;
 use crate::search::MAX_QUERY_BYTES;
 use crate::text;
@@ -178,6 +179,24 @@ pub struct Injection {
 }
 
 impl Injection {
+    /// The bridge in the form of a provider, with a schema that it takes.
+    #[must_use]
+    pub fn tool(&self, provider: Provider) -> Value {
+        match provider {
+            Provider::Anthropic => self.anthropic_tool(),
+            Provider::Gemini => self.gemini_tool(),
+            Provider::Plain | Provider::OpenAi => self.bridge_tool.clone(),
+            Provider::OpenAiStrict => {
+                let mut tool = self.bridge_tool.clone();
+                // A closed object without properties has no room for arguments: as for Gemini, they are JSON text.
+                let parameters = &self.gemini_tool()["parameters"];
+                tool["function"]["parameters"] = provider.export(parameters).schema;
+                tool["function"]["strict"] = Value::Bool(true);
+                tool
+            }
+        }
+    }
+
     /// The bridge as a tool of Anthropic's messages API.
     #[must_use]
     pub fn anthropic_tool(&self) -> Value {

@@ -53,6 +53,7 @@ mod injector;
 pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
+pub mod provider;
 pub mod schema;
 pub mod scope;
 pub mod search;
@@ -251,13 +252,16 @@ pub use aster_macros::mcp_server;
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | alone, or `= false`, see [`Annotations`] | unsaid |
 /// | `timeout` | `"500ms"`, `"30s"`, `"2m"` | the host's |
 /// | `hot` | listed first in a manifest, with its signature | listed in its turn |
+/// | `alias` | a name that the tool had before: calls by it arrive, and rules that name it hold | none |
+/// | `egress("…", …)` | the hosts that its URLs may name, `*.` before one for all below it | those of the host's policy |
 /// | `schema` | the path of a constant `&'static str`: the input schema as JSON, byte for byte, see below | made of the parameters |
 /// | `server` | the server of a free function | the package's name, with `_` for `-` |
 /// | `crate` | the path under which a facade re-exports this crate, for a free function | `::aster_runtime` |
 ///
 /// The doc comment is the tool's description, which a model chooses it by; it must not be missing. The function itself
 /// stays as it is and can be called and tested as before. Sections headed `Errors`, `Panics`, `Safety` or `Examples` are for
-/// its callers in Rust, and are not shown to the model.
+/// its callers in Rust, and are not shown to the model. A section headed `Arguments` that lists them (`` * `name` - what it
+/// is``) describes the parameters in place of doc comments of their own.
 ///
 /// Beside a free function `add` stands a type `add`, which holds `add::TOOL`. So the function cannot be called like a type,
 /// a module or an import of one that is in scope there; `name = "…"` gives the tool a name that the function cannot have.
@@ -271,8 +275,14 @@ pub use aster_macros::mcp_server;
 /// |---|---|
 /// | `default = …` | the value where none is given, shown in the schema; the type is `serde::Serialize` as well |
 /// | `range(a..=b)` | the bounds of a number; one of them may be left out |
+/// | `length(a..=b)` | the bounds of a text's characters, a list's things, a map's entries; one of them may be left out |
+/// | `pattern = "…"` | the regular expression that the text, or each text of a list, matches somewhere |
+/// | `example = …` | a value, shown in the schema |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
-/// | `url` | the text, or each text of a list, is a URL and stands under egress |
+/// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text that is called `url` or `…_url`, unless it says `url = false` |
+/// | `path` | the text names a file or folder, which a host's hooks may ask ([`ToolSpec::path_arguments`]) |
+/// | `secret` | the value is replaced in the audit and where a human is asked (`writeOnly` in the schema) |
+/// | `flatten` | the one parameter, a struct, is the whole object of arguments; nothing in it stands under egress |
 /// | `header = "…"` | clients send a text, integer or `bool` in this HTTP header too (`x-mcp-header`, MCP 2026-07-28) |
 ///
 /// With `schema = SCHEMA` the tool has one parameter, which is the whole object of arguments: a [`JsonObject`], or a struct
@@ -329,8 +339,8 @@ pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
-pub use scope::{Filter, FilterError, Scope, View};
-pub use session::{Agent, Profile, Session};
+pub use scope::{Agent, Filter, FilterError, Scope, View};
+pub use session::{Profile, Session};
 pub use spec::{
     Annotations, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier,
     ToolSpec,
@@ -342,7 +352,41 @@ pub use tool::{
 };
 
 #[cfg(doctest)]
+#[path = "../../docs/errors/pages.rs"]
 mod error_pages;
+
+/// The expansions in the edition before.
+///
+/// ```rust,edition2021
+/// use aster_runtime::{catalogue, groups, mcp_server, mcp_tool, NativeCatalogue};
+///
+/// groups! { pub RESEARCH }
+///
+/// struct Web;
+///
+/// #[mcp_server(group = RESEARCH)]
+/// impl Web {
+///     /// Searches the web.
+///     #[mcp_tool(tier = Standard, alias = "find")]
+///     async fn search(&self, #[arg(length(1..), default = vec![1])] pages: Vec<u8>) -> usize {
+///         pages.len()
+///     }
+/// }
+///
+/// /// Adds two whole numbers.
+/// #[mcp_tool(tier = Standard)]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// const CATALOGUE: NativeCatalogue = catalogue![Web::SERVER, add::TOOL; raise { WebTool::Search => Restricted }];
+///
+/// fn main() {
+///     assert_eq!(CATALOGUE.raises.len(), 1);
+/// }
+/// ```
+#[cfg(doctest)]
+struct Edition2021;
 
 /// The README's programs, compiled and run.
 #[cfg(doctest)]

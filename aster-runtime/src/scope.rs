@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use crate::catalogue::{self, Catalogue, Health, Prompt, Resource, Server, Tool};
 use crate::id::ToolId;
 use crate::session::Profile;
+use crate::spec::{Group, ToolSpec};
 
 /// Allow and deny globs over tool ids. Deny wins; an empty allow list means all.
 ///
@@ -142,6 +143,70 @@ fn alternatives(glob: &str) -> Vec<String> {
         }
     }
     vec![glob.to_owned()]
+}
+
+/// An agent that [`agent!`](crate::agent) names: the groups and single tools that it is given, as constants.
+#[derive(Debug, Clone, Copy)]
+pub struct Agent {
+    /// Its name.
+    pub name: &'static str,
+    /// The groups whose tools it is given.
+    pub groups: &'static [Group],
+    /// The tools that it is given besides.
+    pub tools: &'static [&'static ToolSpec],
+}
+
+impl Agent {
+    /// What a host needs to know of it: it sees these groups and tools, and nothing else.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        Profile::new(self.name)
+            .groups(self.groups.iter().map(|group| group.name()))
+            .tools(self.tools.iter().map(|tool| ToolId::new(tool.server, tool.name)))
+    }
+}
+
+/// Names agents with what they are given, by path: a group that was never declared, or a tool that is called otherwise now,
+/// does not compile. A tool is a variant of its server's enum, or the constant of a free function.
+///
+/// ```
+/// # mod groups { aster_runtime::groups! { pub TIME } }
+/// # #[aster_runtime::mcp_server]
+/// # mod web {
+/// #     /// Searches the web.
+/// #     #[aster_runtime::mcp_tool(tier = Standard)]
+/// #     pub fn search() {}
+/// # }
+/// aster_runtime::agent! {
+///     /// Looks things up.
+///     pub RESEARCHER = { groups: [groups::TIME], tools: [web::Tool::Search] }
+/// }
+/// # fn main() {
+/// assert_eq!(RESEARCHER.name, "researcher");
+/// assert_eq!(RESEARCHER.tools[0].name, "search");
+/// # let _ = RESEARCHER.profile();
+/// # }
+/// ```
+#[macro_export]
+macro_rules! agent {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis $name:ident = {
+            $(groups: [$($group:path),* $(,)?])? $(,)?
+            $(tools: [$($tool:expr),* $(,)?])? $(,)?
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[doc = concat!("The agent `", stringify!($name), "`.")]
+        $vis const $name: $crate::Agent = {
+            const LOWER: [u8; stringify!($name).len()] = $crate::__private::lowercase(stringify!($name));
+            $crate::Agent {
+                name: $crate::__private::ascii(&LOWER),
+                groups: &[$($($group),*)?],
+                tools: &[$($($tool.spec()),*)?],
+            }
+        };
+    )*};
 }
 
 /// The rules of one session: groups, and filters that a tool must all pass.

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::id::ToolId;
-use crate::spec::{Group, ToolSpec};
 
 /// What a host says of an agent before it runs: its name and what it may see.
 ///
@@ -92,70 +91,6 @@ impl Profile {
         self.require_describe = on;
         self
     }
-}
-
-/// An agent that [`agent!`](crate::agent) names: the groups and single tools that it is given, as constants.
-#[derive(Debug, Clone, Copy)]
-pub struct Agent {
-    /// Its name.
-    pub name: &'static str,
-    /// The groups whose tools it is given.
-    pub groups: &'static [Group],
-    /// The tools that it is given besides.
-    pub tools: &'static [&'static ToolSpec],
-}
-
-impl Agent {
-    /// What a host needs to know of it: it sees these groups and tools, and nothing else.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        Profile::new(self.name)
-            .groups(self.groups.iter().map(|group| group.name()))
-            .tools(self.tools.iter().map(|tool| ToolId::new(tool.server, tool.name)))
-    }
-}
-
-/// Names agents with what they are given, by path: a group that was never declared, or a tool that is called otherwise now,
-/// does not compile. A tool is a variant of its server's enum, or the constant of a free function.
-///
-/// ```
-/// # mod groups { aster_runtime::groups! { pub TIME } }
-/// # #[aster_runtime::mcp_server]
-/// # mod web {
-/// #     /// Searches the web.
-/// #     #[aster_runtime::mcp_tool(tier = Standard)]
-/// #     pub fn search() {}
-/// # }
-/// aster_runtime::agent! {
-///     /// Looks things up.
-///     pub RESEARCHER = { groups: [groups::TIME], tools: [web::Tool::Search] }
-/// }
-/// # fn main() {
-/// assert_eq!(RESEARCHER.name, "researcher");
-/// assert_eq!(RESEARCHER.tools[0].name, "search");
-/// # let _ = RESEARCHER.profile();
-/// # }
-/// ```
-#[macro_export]
-macro_rules! agent {
-    ($(
-        $(#[$meta:meta])*
-        $vis:vis $name:ident = {
-            $(groups: [$($group:path),* $(,)?])? $(,)?
-            $(tools: [$($tool:expr),* $(,)?])? $(,)?
-        }
-    )*) => {$(
-        $(#[$meta])*
-        #[doc = concat!("The agent `", stringify!($name), "`.")]
-        $vis const $name: $crate::Agent = {
-            const LOWER: [u8; stringify!($name).len()] = $crate::__private::lowercase(stringify!($name));
-            $crate::Agent {
-                name: $crate::__private::ascii(&LOWER),
-                groups: &[$($($group),*)?],
-                tools: &[$($($tool.spec()),*)?],
-            }
-        };
-    )*};
 }
 
 /// One agent's or client's run: its identity, what it may see, and what it has described so far.

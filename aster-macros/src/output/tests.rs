@@ -277,3 +277,113 @@ fn the_help_names_the_attribute_that_was_written() {
         assert!(error.to_string().contains(&help), "{error}");
     }
 }
+
+/// What an expansion uses comes through the runtime, so that a crate needs neither serde nor schemars of its own.
+#[test]
+fn expansions_go_through_one_door() {
+    let (tokens, errors) = mcp_server(
+        quote!(group = RESEARCH),
+        quote! {
+            impl Web {
+                /// Searches the web.
+                #[mcp_tool(tier = Elevated, timeout = "30s", egress("example.com"))]
+                async fn search(
+                    &self,
+                    ctx: &ToolContext,
+                    #[arg(default = 5, range(1..=20), example = 3)] limit: u8,
+                    #[arg(length(1..), pattern = "a", secret)] text: Vec<u8>,
+                    url: Url,
+                ) -> Json<u8> {}
+            }
+        },
+    );
+    assert!(errors.is_empty(), "{errors:?}");
+    let tokens = tokens.to_string();
+    for banned in ["serde", "schemars", "inventory", ":: std", ":: core", ":: alloc"] {
+        assert!(!tokens.contains(banned), "`{banned}` in {tokens}");
+    }
+}
+
+#[test]
+fn an_item_is_known_by_its_name() {
+    let name = |tokens: TokenStream| item::name(tokens).map(|name| name.to_string());
+    assert_eq!(
+        name(quote!(
+            #[inline]
+            pub async fn fetch() {}
+        ))
+        .as_deref(),
+        Some("fetch")
+    );
+    assert_eq!(name(quote!(impl Web { fn fetch() {} })).as_deref(), Some("Web"));
+    assert_eq!(
+        name(quote!(
+            pub mod clock {}
+        ))
+        .as_deref(),
+        Some("clock")
+    );
+    assert_eq!(name(quote!()), None);
+}
+
+/// An editor expands what is half typed. The item is there each time, so that it goes on knowing it.
+#[test]
+fn the_item_survives_an_attribute_that_is_half_typed() {
+    let item = quote! {
+        /// Fetches a page.
+        fn fetch(page: String) -> String { page }
+    };
+    for attribute in [
+        "",
+        "t",
+        "tier",
+        "tier =",
+        "tier = S",
+        "tier = Standard,",
+        "tier = Standard, name = ",
+        "egress(",
+        "tier = ,",
+    ] {
+        let Ok(attribute) = attribute.parse::<TokenStream>() else { continue };
+        let (tokens, _) = tool(attribute.clone(), item.clone());
+        let shown = tokens.to_string();
+        assert!(shown.contains("fn fetch (page : String)") && shown.contains("TOOL"), "{attribute}: {shown}");
+
+        let (tokens, _) = mcp_server(attribute.clone(), quote!(impl Web { #[mcp_tool(#attribute)] #item }));
+        let shown = tokens.to_string();
+        assert!(
+            shown.contains("fn fetch (page : String)") && shown.contains("SERVER"),
+            "{attribute}: {shown}"
+        );
+    }
+    for half in [quote!(fn fetch(page: ) {}), quote!(fn fetch(page: String) -> ), quote!(impl Web { fn })] {
+        let (tokens, errors) = tool(quote!(tier = Standard), half.clone());
+        assert!(tokens.to_string() == half.to_string() && errors.len() == 1, "{tokens} {errors:?}");
+    }
+}
+
+#[test]
+fn a_section_of_arguments_describes_them() {
+    let output = pretty(tool(
+        quote!(tier = Standard),
+        quote! {
+            /// Fetches a page.
+            ///
+            /// # Arguments
+            ///
+            /// * `page` - which one,
+            ///   by its address
+            /// - depth: how far to follow links
+            ///
+            /// # When to use it
+            ///
+            /// Often.
+            fn fetch(ctx: &ToolContext, page: String, #[arg(name = "levels")] depth: u8) {}
+        },
+    ));
+    assert!(output.contains(r#""Fetches a page.\n\n# When to use it\n\nOften.""#), "{output}");
+    assert!(
+        output.contains(r#""which one,\nby its address""#) && output.contains(r#""how far to follow links""#),
+        "{output}"
+    );
+}

@@ -336,6 +336,17 @@ pub(crate) fn keyword(tokens: TokenStream) -> Option<Ident> {
     found
 }
 
+/// What an item is called: the word after the one that says what it is.
+pub(crate) fn name(tokens: TokenStream) -> Option<Ident> {
+    let keyword = keyword(tokens.clone())?;
+    let after =
+        tokens.into_iter().skip_while(|tree| !matches!(tree, TokenTree::Ident(word) if *word == keyword));
+    after.skip(1).find_map(|tree| match tree {
+        TokenTree::Ident(ident) => Some(ident),
+        _ => None,
+    })
+}
+
 /// A type without the parentheses and invisible groups around it.
 pub(crate) fn bare(mut ty: &Type) -> &Type {
     loop {

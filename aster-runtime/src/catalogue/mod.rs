@@ -32,6 +32,7 @@ pub use schema::{Violation, signature};
 use self::checker::Checker;
 use crate::gate::secrets::REDACTED;
 use crate::id::ToolId;
+use crate::provider::{Export, Provider};
 use crate::spec::{Tier, ToolSpec};
 use crate::text;
 use crate::tool::JsonObject;
@@ -125,6 +126,12 @@ impl Tool {
     #[must_use]
     pub fn digest(&self) -> String {
         blake3::hash(self.definition.to_string().as_bytes()).to_hex().to_string()
+    }
+
+    /// The input schema as a model provider takes it, with what that costs.
+    #[must_use]
+    pub fn export(&self, provider: Provider) -> Export {
+        provider.export(self.input_schema())
     }
 
     /// The tool in a line: `search(query: string, limit?: integer)`.

@@ -4,6 +4,7 @@
 #![expect(missing_docs, reason = "names are all that matters here")]
 
 pub struct Option;
+pub struct String;
 pub struct Result;
 pub struct Vec;
 pub struct Box;

@@ -2,7 +2,7 @@
 
 macro_rules! pages {
     ($($code:ident)*) => {$(
-        #[doc = include_str!(concat!("../../docs/errors/", stringify!($code), ".md"))]
+        #[doc = include_str!(concat!(stringify!($code), ".md"))]
         struct $code;
     )*};
 }
