@@ -1,6 +1,7 @@
 //! The examples run, offline, and do what they say.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -95,6 +96,29 @@ fn own_binary_is_a_whole_binary() {
     assert_eq!(code(&["call", "text/repeat", r#"{"times": 3}"#]), Some(2));
     assert_eq!(code(&["call", "text/nothing"]), Some(2));
     assert_eq!(code(&["dance"]), Some(2));
+}
+
+#[test]
+fn typed_agent_gives_its_agent_what_it_is_given() {
+    let mut child = example("typed_agent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for call in [
+        json!({"action": "execute", "name": "notes/add", "arguments": {"text": "tea"}}),
+        json!({"action": "execute", "name": "house/windows"}),
+        json!({"action": "execute", "name": "notes/clear"}),
+        json!({"action": "execute", "name": "house/open_door"}),
+    ] {
+        writeln!(stdin, "{call}").unwrap();
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("- house/windows: ") && !text.contains("- house/open_door"), "{text}");
+    let answers: Vec<&str> = text.lines().skip_while(|line| !line.starts_with('{')).collect();
+    assert_eq!(answers[..2], [r#"{"result":["tea"]}"#, "the kitchen's"]);
+    assert!(answers[2].contains("`notes/clear` needs a human's approval"), "{text}");
+    assert!(answers[3].contains("no tool `house/open_door` is known"), "{text}");
 }
 
 #[test]

@@ -27,6 +27,12 @@ use crate::render::Output;
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = aster_servers::CATALOGUE;
 
+/// The folder that this command was built in, where it is a debug build and still there: its dependencies can be checked.
+pub(crate) fn package() -> Option<&'static Path> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    (cfg!(debug_assertions) && folder.join("Cargo.toml").exists()).then_some(folder)
+}
+
 /// How long a server may take to start unless it is configured.
 const DEFAULT_STARTUP: Duration = Duration::from_secs(60);
 
@@ -275,4 +281,9 @@ fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Ar
         stdio = stdio.call_timeout(limit);
     }
     StdioUpstream::spawn(stdio)
+}
+
+#[cfg(test)]
+mod tests {
+    aster_runtime::catalogue_tests!(super::NATIVE);
 }

@@ -392,3 +392,8 @@ struct Edition2021;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The page for those who come from the official SDK; its programs too.
+#[cfg(all(doctest, feature = "serve", feature = "upstream", feature = "testing"))]
+#[doc = include_str!("../../docs/from-rmcp.md")]
+struct FromRmcp;

@@ -1,9 +1,10 @@
-//! `aster check`: every problem of the configuration and the native catalogue, and with `--start` of the servers.
+//! `aster check`: every problem of the configuration, the native catalogue and the binary, and with `--start` of the servers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use aster_runtime::catalogue::{Health, Server, native_parts};
+use aster_runtime::catalogue::{Health, NativeCatalogue, Server};
 use aster_runtime::config::{Config, Problem};
+use aster_runtime::lint;
 use aster_runtime::text::one_line;
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ impl From<&Problem> for Finding {
 
 pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> Result<Exit, Failure> {
     let mut checked = Checked::default();
-    check_native(&mut checked);
+    check_native(&compose::NATIVE, compose::package(), &mut checked);
     let mut exit = Exit::Success;
     match compose::try_load(global) {
         Err(error) => checked.problems.extend(error.problems().iter().map(Finding::from)),
@@ -61,11 +62,25 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
     Ok(exit)
 }
 
-fn check_native(checked: &mut Checked) {
-    match native_parts(compose::NATIVE.entries) {
-        Ok(parts) => checked.native_tools = parts.iter().map(|part| part.tools.len()).sum(),
-        Err(error) => checked.problems.extend(error.problems().iter().map(catalogue_finding)),
-    }
+/// The list of native servers, and what is linked beside it.
+fn check_native(list: &NativeCatalogue, package: Option<&Path>, checked: &mut Checked) {
+    checked.native_tools = list.entries.iter().map(|entry| entry.tools().len()).sum();
+    let findings = lint::binary(list, package).unwrap_or_else(|(findings, error)| {
+        checked.warnings.push(Finding {
+            place: "dependencies".to_owned(),
+            message: one_line(&error, 500),
+            help: String::new(),
+        });
+        findings
+    });
+    checked.problems.extend(findings.into_iter().map(|finding| Finding {
+        message: match finding.places.as_slice() {
+            [] => finding.message.clone(),
+            places => format!("{} ({})", finding.message, places.join(" and ")),
+        },
+        place: finding.subject,
+        help: finding.help,
+    }));
 }
 
 fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
@@ -150,5 +165,31 @@ impl Report for Checked {
             count(self.warnings.len(), "warning"),
         ));
         lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aster_runtime::catalogue;
+
+    #[test]
+    fn what_is_linked_and_not_listed_is_a_problem_with_both_places() {
+        const SHORT: NativeCatalogue = catalogue![aster_servers::web::SERVER];
+        let mut checked = Checked::default();
+        check_native(&SHORT, None, &mut checked);
+        let [problem] = checked.problems.as_slice() else { panic!("{}", checked.human()) };
+        assert_eq!(problem.place, "shortcuts");
+        for place in ["aster-servers/src/shortcuts/mod.rs:", "aster-cli/src/commands/check.rs:"] {
+            assert!(problem.message.contains(place), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn this_command_links_what_it_lists_and_lists_what_it_links() {
+        let mut checked = Checked::default();
+        check_native(&compose::NATIVE, compose::package(), &mut checked);
+        assert!(checked.problems.is_empty() && checked.warnings.is_empty(), "{}", checked.human());
+        assert_eq!(checked.native_tools, 3);
     }
 }

@@ -74,7 +74,7 @@ pub fn agents(list: &NativeCatalogue, agents: &[Agent]) -> Vec<Finding> {
         });
         if !given {
             let message = format!(
-                "this group of `{}` is given to no agent of {}",
+                "no agent is given this group, of `{}`; the agents are {}",
                 tools.join("`, `"),
                 names.join(", ")
             );

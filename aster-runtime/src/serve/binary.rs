@@ -4,6 +4,7 @@
 //! of what the `aster` command adds.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::call::{Check, Outcome};
 use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
 use crate::host::{CallOptions, Host, HostSession};
+use crate::lint;
 use crate::session::Profile;
 use crate::text;
 
@@ -24,7 +26,7 @@ use crate::text;
 /// `server__tool`; `serve NAME` offers one server's tools under their own names. With the feature `serve-http`,
 /// `--http ADDRESS` serves over HTTP instead. The first signal ends serving in order: calls that run over HTTP may finish.
 /// A Restricted call asks on the terminal; where there is none it is denied. Exit codes: 0 it worked, 1 the tool reported
-/// an error, 2 the command line or an id is wrong, 3 the catalogue has a problem, 4 the call was denied, 5 it could not be
+/// an error, 2 the command line or an id is wrong, 3 the catalogue or the binary has a problem, 4 the call was denied, 5 it could not be
 /// finished.
 ///
 /// ```no_run
@@ -44,7 +46,15 @@ use crate::text;
 macro_rules! serve_main {
     ($catalogue:expr) => {
         fn main() -> ::std::process::ExitCode {
-            $crate::serve::binary::main($catalogue, ::core::env!("CARGO_PKG_NAME"))
+            let built = $crate::serve::binary::Built {
+                package: ::core::env!("CARGO_PKG_NAME"),
+                folder: if ::core::cfg!(debug_assertions) {
+                    ::core::option::Option::Some(::core::env!("CARGO_MANIFEST_DIR"))
+                } else {
+                    ::core::option::Option::None
+                },
+            };
+            $crate::serve::binary::main($catalogue, built)
         }
     };
 }
@@ -60,25 +70,35 @@ const USAGE: &str = "\
     --http ADDRESS         or over HTTP, at this address
     --token-env VARIABLE   to whoever has the token in this variable
     --allow-host NAMES     under these names, with commas between them, in place of loopback's
-  check                    checks the catalogue and starts its servers
+  check                    checks the catalogue, what is linked, and starts its servers
 ";
+
+/// What the binary was built from.
+#[derive(Debug, Clone, Copy)]
+pub struct Built {
+    /// The package, which is the program's name.
+    pub package: &'static str,
+    /// The folder of its `Cargo.toml`, of a debug build: a release does not say where it was built.
+    pub folder: Option<&'static str>,
+}
 
 /// Runs the command that the process was started with.
 #[must_use]
-pub fn main(catalogue: NativeCatalogue, program: &str) -> ExitCode {
+pub fn main(catalogue: NativeCatalogue, built: Built) -> ExitCode {
     let parent = Parent::current();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(5, &format!("the runtime cannot be started: {error}")),
     };
-    let code = runtime.block_on(run(catalogue, program, &arguments, parent));
+    let code = runtime.block_on(run(catalogue, built, &arguments, parent));
     // A thread that still waits for input must not hold the process.
     runtime.shutdown_background();
     code
 }
 
-async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], parent: Parent) -> ExitCode {
+async fn run(catalogue: NativeCatalogue, built: Built, arguments: &[String], parent: Parent) -> ExitCode {
+    let program = built.package;
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if matches!(words.as_slice(), ["help" | "-h" | "--help"]) {
         return show(&format!("{program}: tools for agents\n\n{USAGE}"));
@@ -108,7 +128,7 @@ async fn run(catalogue: NativeCatalogue, program: &str, arguments: &[String], pa
     };
     match words.as_slice() {
         ["list"] => show(&list(&host.catalogue())),
-        ["check"] => check(&host.catalogue()),
+        ["check"] => check(&catalogue, built.folder, &host.catalogue()),
         ["search", query @ ..] => {
             answer(&session, json!({"action": "search", "query": query.join(" ")})).await
         }
@@ -226,15 +246,23 @@ fn list(catalogue: &Catalogue) -> String {
         .collect()
 }
 
-fn check(catalogue: &Catalogue) -> ExitCode {
-    let down: Vec<String> = catalogue
+/// What start-up does not refuse: what is linked and not listed, and servers that are down.
+fn check(list: &NativeCatalogue, folder: Option<&str>, catalogue: &Catalogue) -> ExitCode {
+    // Elsewhere than where it was built there is no manifest to look at.
+    let folder = folder.map(Path::new).filter(|folder| folder.join("Cargo.toml").exists());
+    let findings = lint::binary(list, folder).unwrap_or_else(|(findings, error)| {
+        let _ = writeln!(io::stderr().lock(), "note: the dependencies are not checked: {error}");
+        findings
+    });
+    let wrong: Vec<String> = catalogue
         .servers()
         .iter()
         .filter(|server| server.health != Health::Ready)
         .map(|server| format!("server {}: {}", server.name, server.health))
+        .chain(findings.iter().map(ToString::to_string))
         .collect();
-    if !down.is_empty() {
-        return fail(3, &down.join("\n"));
+    if !wrong.is_empty() {
+        return fail(3, &wrong.join("\n"));
     }
     show(&format!("{} tools on {} servers, no problem\n", catalogue.tools().len(), catalogue.servers().len()))
 }

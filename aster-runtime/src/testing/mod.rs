@@ -91,7 +91,7 @@ pub const BLESS: &str = "ASTER_BLESS";
 macro_rules! catalogue_tests {
     (
         $(#[$meta:meta])*
-        $catalogue:expr
+        $catalogue:path
         $(; agents [$($agent:expr),* $(,)?])?
         $(; document $document:literal)?
         $(; accept [$($rule:ident $key:literal => $why:literal),* $(,)?])?

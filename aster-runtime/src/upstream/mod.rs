@@ -20,10 +20,14 @@
 
 mod connection;
 mod diagnostics;
+#[cfg(feature = "serve")]
+mod mounted;
 mod outbox;
 mod raw;
 mod stdio;
 mod supervisor;
 
+#[cfg(feature = "serve")]
+pub use mounted::MountedServer;
 pub use stdio::{INHERITED_VARIABLES, StdioServer};
 pub use supervisor::StdioUpstream;
