@@ -15,7 +15,7 @@ use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
 use crate::scope::View;
-use crate::search::{MAX_QUERY_BYTES, Ranker, bare};
+use crate::search::{Hit, MAX_QUERY_BYTES, Ranker, bare};
 use crate::spec::Tier;
 use crate::text;
 use crate::tool::{JsonObject, kind};
@@ -302,8 +302,8 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
     candidates.retain(|(distance, _)| Some(*distance) == nearest);
     let mut candidates: Vec<String> = candidates.into_iter().map(|(_, id)| id.to_string()).collect();
     if candidates.is_empty() {
-        let hits = ranker.rank(&text::one_line(&shown, MAX_QUERY_BYTES / 4), &|_| true);
-        candidates = hits.iter().take(3).map(|hit| view.tools()[hit.position].id().to_string()).collect();
+        let hits = ranker.rank(&text::one_line(&shown, MAX_QUERY_BYTES / 4), &|_| true, 3);
+        candidates = hits.iter().map(|hit| view.tools()[hit.position].id().to_string()).collect();
     }
     candidates.truncate(10);
     Err(BridgeError::UnknownTool { name: shown, candidates })
@@ -440,9 +440,9 @@ pub fn search(
     let found: Vec<ToolMatch> = if request.query.is_empty() {
         view.tools().iter().filter(|tool| on_server(tool)).map(|tool| ToolMatch::new(tool, None)).collect()
     } else {
-        let hits = ranker.rank(&request.query, &on_server).into_iter();
-        hits.map(|hit| ToolMatch::new(&view.tools()[hit.position], request.explain.then_some(hit.matched)))
-            .collect()
+        let hits = ranker.rank(&request.query, &on_server, usize::MAX).into_iter();
+        let matched = |hit: &Hit| request.explain.then(|| ranker.explain(&request.query, hit.position));
+        hits.map(|hit| ToolMatch::new(&view.tools()[hit.position], matched(&hit))).collect()
     };
     let limit = config.search_limit(request.limit);
     let total = found.len();

@@ -1,11 +1,23 @@
-//! Search over the tools of a view: a ranking behind a trait, and what every ranking has in common.
+//! Search over the tools of a view: a ranking behind a trait, and the one that is used unless a host brings its own.
 
-mod bm25;
+mod fields;
+mod index;
+mod language;
+mod lexical;
+mod names;
+mod query;
+mod settings;
+mod table;
+mod tokens;
+mod typo;
 
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
-pub use bm25::Bm25;
+pub use lexical::Lexical;
+pub use settings::Settings;
+pub use table::WordTable;
+pub(crate) use tokens::bare;
 
 use crate::catalogue::Tool;
 use crate::scope::View;
@@ -14,21 +26,24 @@ use crate::scope::View;
 pub const MAX_QUERY_BYTES: usize = 256;
 
 /// One tool that a query found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The tool's place in [`View::tools`].
     pub position: usize,
     /// How well it matches; comparable within one answer only.
     pub score: f64,
-    /// The words of the query that were found, in the query's order.
-    pub matched: Vec<String>,
 }
 
 /// Orders the tools of one view by how well they match a query.
 pub trait Ranker: Debug + Send + Sync {
-    /// The tools that `keep` passes and that match, best first; ties in the order of the ids. A query without a
-    /// word in it finds nothing.
-    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit>;
+    /// The tools that `keep` passes and that match, best first and at most `limit`; ties in the order of the ids. A query
+    /// without a word in it finds nothing.
+    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool, limit: usize) -> Vec<Hit>;
+
+    /// Why a query finds a tool: the words of the query that count for it, in the query's order.
+    fn explain(&self, _query: &str, _position: usize) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The ranking that is used unless a host brings its own. It indexes the view when it is first asked: who calls what it
@@ -38,60 +53,30 @@ pub fn default_ranker(view: &View) -> Arc<dyn Ranker> {
     Arc::new(Late { view: view.clone(), index: OnceLock::new() })
 }
 
+/// The word table that is built in.
+fn built_in_table() -> WordTable {
+    WordTable::empty()
+}
+
 /// An index that is made when it is first needed.
 #[derive(Debug)]
 struct Late {
     view: View,
-    index: OnceLock<Bm25>,
+    index: OnceLock<Lexical>,
+}
+
+impl Late {
+    fn index(&self) -> &Lexical {
+        self.index.get_or_init(|| Lexical::new(&self.view))
+    }
 }
 
 impl Ranker for Late {
-    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit> {
-        self.index.get_or_init(|| Bm25::new(&self.view)).rank(query, keep)
+    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool, limit: usize) -> Vec<Hit> {
+        self.index().rank(query, keep, limit)
     }
-}
 
-/// Cuts text into lower-case words: runs of letters and digits, cut again where the case or the kind changes
-/// (`getHTTPPage2` is `get http page 2`).
-pub(crate) fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
-        let chars: Vec<char> = run.chars().collect();
-        let mut start = 0;
-        for at in 1..chars.len() {
-            let (before, here) = (chars[at - 1], chars[at]);
-            let after = chars.get(at + 1);
-            let hump = before.is_lowercase() && here.is_uppercase();
-            let end_of_capitals =
-                before.is_uppercase() && here.is_uppercase() && after.is_some_and(|c| c.is_lowercase());
-            if hump || end_of_capitals || before.is_numeric() != here.is_numeric() {
-                words.push(lower(&chars[start..at]));
-                start = at;
-            }
-        }
-        words.push(lower(&chars[start..]));
-    }
-    words
-}
-
-fn lower(chars: &[char]) -> String {
-    chars.iter().flat_map(|c| c.to_lowercase()).collect()
-}
-
-/// A name without case and separators, for comparing names that people write in many ways.
-pub(crate) fn bare(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_identifiers() {
-        assert_eq!(words("getHTTPPage2 create_issue"), ["get", "http", "page", "2", "create", "issue"]);
-        assert_eq!(words("Größe über"), ["größe", "über"]);
-        assert!(words("--- /").is_empty());
-        assert_eq!(bare("create_Issue"), bare("createIssue"));
+    fn explain(&self, query: &str, position: usize) -> Vec<String> {
+        self.index().explain(query, position)
     }
 }
