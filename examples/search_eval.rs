@@ -71,7 +71,9 @@ fn main() {
         for set in &sets {
             by_set.insert(set.name.clone(), measure(set, &build(set), options.misses && name == "ours"));
         }
-        println!("\n{name}\n\n| set | H@1 | R@1 | R@5 | R@10 | R@20 | H@5 | MRR | nDCG@5 | nDCG@10 | mean µs | p99 µs |");
+        println!(
+            "\n{name}\n\n| set | H@1 | R@1 | R@5 | R@10 | R@20 | H@5 | MRR | nDCG@5 | nDCG@10 | mean µs | p99 µs |"
+        );
         println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
         for set in &sets {
             println!("| {} | {}", set.name, by_set[&set.name].row());
@@ -89,13 +91,20 @@ fn main() {
         by_set.insert("macro".to_owned(), all);
         report.insert(name, by_set);
     }
-    println!("\n| ranker | H@1 | R@5 | MRR | nDCG@5 | R@20 | MCP4 H@5 | MCP4 nDCG@5 | mean µs |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!(
+        "\n| ranker | H@1 | R@5 | MRR | nDCG@5 | R@20 | MCP4 H@5 | MCP4 nDCG@5 | mean µs |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    );
     let mut names: Vec<_> = report.keys().collect();
     names.sort_by(|a, b| report[*b]["macro"].ndcg5.total_cmp(&report[*a]["macro"].ndcg5));
     for name in names {
         let all = &report[name]["macro"];
-        let mcp = report[name].get("macro MCP4").map_or("– | –".to_owned(), |mcp| format!("{:.3} | {:.3}", mcp.h5, mcp.ndcg5));
-        println!("| {name} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {mcp} | {:.0} |", all.h1, all.r5, all.mrr, all.ndcg5, all.r20, all.mean);
+        let mcp = report[name]
+            .get("macro MCP4")
+            .map_or("– | –".to_owned(), |mcp| format!("{:.3} | {:.3}", mcp.h5, mcp.ndcg5));
+        println!(
+            "| {name} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {mcp} | {:.0} |",
+            all.h1, all.r5, all.mrr, all.ndcg5, all.r20, all.mean
+        );
     }
     if let Some(file) = &options.json {
         std::fs::write(file, serde_json::to_string_pretty(&report).unwrap()).unwrap();
@@ -146,7 +155,9 @@ impl Options {
 
 /// The third of the queries that one is in: by its text alone, so that the same query is in the same one everywhere.
 fn split(query: &str) -> u8 {
-    let hash = query.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = query
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     ((hash >> 32) % 3) as u8
 }
 
@@ -174,14 +185,26 @@ fn load(folder: &Path, options: &Options) -> Vec<Set> {
 
 fn lines<T: for<'a> Deserialize<'a>>(file: &Path) -> Vec<T> {
     let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    text.lines().filter(|line| !line.trim().is_empty()).map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).collect()
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}", file.display())))
+        .collect()
 }
 
 /// The tools as a catalogue has them, and for each its id in the folder.
 fn view(tools: Vec<Tool>) -> (View, Vec<String>) {
     let mut servers: BTreeMap<String, (Listing, Vec<Tool>)> = BTreeMap::new();
+    let mut names: HashMap<(String, String), usize> = HashMap::new();
     for tool in tools {
-        let server = servers.entry(tool.server.replace('/', "-")).or_insert_with(|| (Listing::without_tools(Health::Ready), Vec::new()));
+        let mut name = tool.server.replace('/', "-");
+        // A data set may have several tools of one name where a server cannot.
+        let count = names.entry((name.clone(), tool.name.trim().to_owned())).or_default();
+        *count += 1;
+        if *count > 1 {
+            name.push_str(&format!(" {count}"));
+        }
+        let server =
+            servers.entry(name).or_insert_with(|| (Listing::without_tools(Health::Ready), Vec::new()));
         server.0.title = tool.server_title.clone();
         server.0.instructions = tool.server_description.clone();
         server.1.push(tool);
@@ -190,8 +213,14 @@ fn view(tools: Vec<Tool>) -> (View, Vec<String>) {
     let mut parts = Vec::new();
     for (server, (mut listing, tools)) in servers {
         for tool in &tools {
-            let schema = if tool.input_schema.is_object() { mended(&tool.input_schema) } else { json!({"type": "object"}) };
-            listing.tools.push(json!({"name": tool.name.trim(), "description": tool.description, "inputSchema": schema}));
+            let schema = if tool.input_schema.is_object() {
+                mended(&tool.input_schema)
+            } else {
+                json!({"type": "object"})
+            };
+            listing.tools.push(
+                json!({"name": tool.name.trim(), "description": tool.description, "inputSchema": schema}),
+            );
             ids.insert((server.clone(), tool.name.trim().to_owned()), tool.id.clone());
         }
         let part = external_part(&server, &ExternalSettings::default(), &listing);
@@ -201,7 +230,11 @@ fn view(tools: Vec<Tool>) -> (View, Vec<String>) {
         parts.push(part);
     }
     let view = Scope::default().view(&Catalogue::merge(&parts));
-    let ids = view.tools().iter().map(|tool| ids[&(tool.id().server().to_owned(), tool.id().tool().to_owned())].clone()).collect();
+    let ids = view
+        .tools()
+        .iter()
+        .map(|tool| ids[&(tool.id().server().to_owned(), tool.id().tool().to_owned())].clone())
+        .collect();
     (view, ids)
 }
 
@@ -212,14 +245,20 @@ fn mended(schema: &Value) -> Value {
     let mut mended = serde_json::Map::new();
     for (key, value) in schema {
         let value = match (key.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                Value::Object(properties.iter().filter(|(_, property)| property.is_object()).map(|(name, property)| (name.clone(), mended_property(property))).collect())
-            }
+            ("properties", Value::Object(properties)) => Value::Object(
+                properties
+                    .iter()
+                    .filter(|(_, property)| property.is_object())
+                    .map(|(name, property)| (name.clone(), mended_property(property)))
+                    .collect(),
+            ),
             ("type", Value::String(name)) if !TYPES.contains(&name.as_str()) => continue,
             ("items", items @ Value::Object(_)) => mended_property(items),
             ("description", text @ Value::String(_)) | ("type", text) => text.clone(),
             ("enum", values @ Value::Array(list)) if !list.is_empty() => values.clone(),
-            ("anyOf" | "oneOf" | "allOf", Value::Array(list)) if !list.is_empty() => Value::Array(list.iter().map(mended_property).collect()),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(list)) if !list.is_empty() => {
+                Value::Array(list.iter().map(mended_property).collect())
+            }
             _ => continue,
         };
         mended.insert(key.clone(), value);
@@ -244,15 +283,17 @@ type Rank = Box<dyn Fn(&str) -> Vec<usize>>;
 type Build = Box<dyn Fn(&Set) -> Rank>;
 
 fn rankers(options: &Options) -> Vec<(String, Build)> {
-    let table = options.words.as_ref().map(|file| WordTable::read(std::fs::read(file).unwrap()).expect("a word table"));
+    let table = match &options.words {
+        Some(file) => WordTable::read(std::fs::read(file).unwrap()).expect("a word table"),
+        None => WordTable::built_in(),
+    };
     let ours = move |settings: Settings| -> Build {
         let table = table.clone();
         Box::new(move |set: &Set| {
-            let index = match &table {
-                Some(table) => Lexical::with(&set.view, settings, table.clone()),
-                None => Lexical::configured(&set.view, settings),
-            };
-            Box::new(move |query: &str| index.rank(query, &|_| true, DEPTH).iter().map(|hit| hit.position).collect())
+            let index = Lexical::with(&set.view, settings, table.clone());
+            Box::new(move |query: &str| {
+                index.rank(query, None, DEPTH).iter().map(|hit| hit.position).collect()
+            })
         })
     };
     let mut whole = Settings::default();
@@ -307,15 +348,29 @@ fn set(settings: &mut Settings, key: &str, number: f32) {
 
 /// All of a tool's words in one text, as a ranker without fields gets them.
 fn flat(tool: &aster_runtime::catalogue::Tool) -> String {
-    let mut text = format!("{} {} {}", tool.id().server(), tool.id().tool().replace(['_', '-', '.'], " "), tool.description());
+    let mut text = format!(
+        "{} {} {}",
+        tool.id().server(),
+        tool.id().tool().replace(['_', '-', '.'], " "),
+        tool.description()
+    );
     for (name, property) in tool.input_schema()["properties"].as_object().into_iter().flatten() {
-        text.push_str(&format!(" {} {}", name.replace(['_', '-'], " "), property["description"].as_str().unwrap_or_default()));
+        text.push_str(&format!(
+            " {} {}",
+            name.replace(['_', '-'], " "),
+            property["description"].as_str().unwrap_or_default()
+        ));
     }
     text
 }
 
 fn bm25_crate(set: &Set) -> Rank {
-    let documents = set.view.tools().iter().enumerate().map(|(place, tool)| bm25::Document { id: place as u32, contents: flat(tool) });
+    let documents = set
+        .view
+        .tools()
+        .iter()
+        .enumerate()
+        .map(|(place, tool)| bm25::Document { id: place as u32, contents: flat(tool) });
     let engine = bm25::SearchEngineBuilder::<u32>::with_documents(bm25::Language::English, documents).build();
     Box::new(move |query| engine.search(query, DEPTH).iter().map(|hit| hit.document.id as usize).collect())
 }
@@ -326,10 +381,22 @@ fn tantivy_crate(set: &Set) -> Rank {
     use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
     use tantivy::schema::{IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _};
     use tantivy::tokenizer::{Language, LowerCaser, SimpleTokenizer, Stemmer, StopWordFilter, TextAnalyzer};
-    const FIELDS: [(&str, f32); 5] = [("server", 1.0), ("name", 2.0), ("description", 1.0), ("parameters", 0.75), ("parameter_descriptions", 0.4)];
+    const FIELDS: [(&str, f32); 5] = [
+        ("server", 1.0),
+        ("name", 2.0),
+        ("description", 1.0),
+        ("parameters", 0.75),
+        ("parameter_descriptions", 0.4),
+    ];
     let mut schema = Schema::builder();
-    let indexing = TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
-    let fields: Vec<_> = FIELDS.iter().map(|(name, _)| schema.add_text_field(name, TextOptions::default().set_indexing_options(indexing.clone()))).collect();
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
+    let fields: Vec<_> = FIELDS
+        .iter()
+        .map(|(name, _)| {
+            schema.add_text_field(name, TextOptions::default().set_indexing_options(indexing.clone()))
+        })
+        .collect();
     let place = schema.add_u64_field("place", STORED);
     let index = tantivy::Index::create_in_ram(schema.build());
     let analyzer = || {
@@ -365,7 +432,8 @@ fn tantivy_crate(set: &Set) -> Rank {
         });
         let clauses = words.iter().flat_map(|word| {
             fields.iter().zip(FIELDS).map(move |(&field, (_, boost))| {
-                let term = TermQuery::new(tantivy::Term::from_field_text(field, word), IndexRecordOption::WithFreqs);
+                let term =
+                    TermQuery::new(tantivy::Term::from_field_text(field, word), IndexRecordOption::WithFreqs);
                 let clause: Box<dyn tantivy::query::Query> = Box::new(BoostQuery::new(Box::new(term), boost));
                 (Occur::Should, clause)
             })
@@ -406,11 +474,15 @@ struct Figures {
 impl Figures {
     fn row(&self) -> String {
         let Self { h1, h5, r1, r5, r10, r20, mrr, ndcg5, ndcg10, mean, p99 } = self;
-        format!("{h1:.3} | {r1:.3} | {r5:.3} | {r10:.3} | {r20:.3} | {h5:.3} | {mrr:.3} | {ndcg5:.3} | {ndcg10:.3} | {mean:.0} | {p99:.0} |")
+        format!(
+            "{h1:.3} | {r1:.3} | {r5:.3} | {r10:.3} | {r20:.3} | {h5:.3} | {mrr:.3} | {ndcg5:.3} | {ndcg10:.3} | {mean:.0} | {p99:.0} |"
+        )
     }
 
     fn mean(all: &[&Self]) -> Self {
-        let mean = |of: fn(&Self) -> f64| all.iter().map(|figures| of(figures)).sum::<f64>() / all.len().max(1) as f64;
+        let mean = |of: fn(&Self) -> f64| {
+            all.iter().map(|figures| of(figures)).sum::<f64>() / all.len().max(1) as f64
+        };
         Self {
             h1: mean(|f| f.h1),
             h5: mean(|f| f.h5),
@@ -435,11 +507,15 @@ fn measure(set: &Set, rank: &Rank, show: bool) -> Figures {
         let places = rank(&query.query);
         times.push(start.elapsed());
         let ids: Vec<&str> = places.iter().map(|&place| set.ids[place].as_str()).collect();
-        let gold: HashMap<&str, f64> = query.gold.iter().map(|id| (id.as_str(), query.rel.get(id).copied().unwrap_or(1.0))).collect();
+        let gold: HashMap<&str, f64> =
+            query.gold.iter().map(|id| (id.as_str(), query.rel.get(id).copied().unwrap_or(1.0))).collect();
         let found = |depth: usize| ids.iter().take(depth).filter(|id| gold.contains_key(*id)).count() as f64;
         let gain = |relevance: f64| relevance.exp2() - 1.0;
         let discounted = |relevances: &mut dyn Iterator<Item = f64>| {
-            relevances.enumerate().map(|(place, relevance)| gain(relevance) / (place as f64 + 2.0).log2()).sum::<f64>()
+            relevances
+                .enumerate()
+                .map(|(place, relevance)| gain(relevance) / (place as f64 + 2.0).log2())
+                .sum::<f64>()
         };
         let mut best: Vec<f64> = gold.values().copied().collect();
         best.sort_by(|a, b| b.total_cmp(a));
@@ -449,7 +525,13 @@ fn measure(set: &Set, rank: &Rank, show: bool) -> Figures {
         };
         let all = gold.len() as f64;
         if show && ndcg(5) < 0.5 {
-            println!("{}: {} | wants {:?} | got {:?}", set.name, query.query, query.gold, &ids[..ids.len().min(3)]);
+            println!(
+                "{}: {} | wants {:?} | got {:?}",
+                set.name,
+                query.query,
+                query.gold,
+                &ids[..ids.len().min(3)]
+            );
         }
         of_queries.push(Figures {
             h1: found(1),
@@ -458,7 +540,10 @@ fn measure(set: &Set, rank: &Rank, show: bool) -> Figures {
             r5: found(5) / all,
             r10: found(10) / all,
             r20: found(20) / all,
-            mrr: ids.iter().position(|id| gold.contains_key(id)).map_or(0.0, |place| 1.0 / (place as f64 + 1.0)),
+            mrr: ids
+                .iter()
+                .position(|id| gold.contains_key(id))
+                .map_or(0.0, |place| 1.0 / (place as f64 + 1.0)),
             ndcg5: ndcg(5),
             ndcg10: ndcg(10),
             ..Figures::default()

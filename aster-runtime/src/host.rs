@@ -31,7 +31,7 @@ use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
-use crate::search::{Ranker, default_ranker};
+use crate::search::{Indexes, MakeRanker, Ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer};
 use crate::text;
@@ -79,6 +79,7 @@ pub struct HostBuilder {
     upstreams: Vec<Arc<dyn Upstream>>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     secrets: Vec<String>,
@@ -93,6 +94,7 @@ impl HostBuilder {
             upstreams: Vec::new(),
             filters: Vec::new(),
             config: ProgressiveConfig::default(),
+            indexes: Indexes::default(),
             gate: Gate::default(),
             audit: Arc::new(Traced),
             secrets: Vec::new(),
@@ -133,6 +135,14 @@ impl HostBuilder {
     #[must_use]
     pub fn config(mut self, config: ProgressiveConfig) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Searches with rankings of one's own: `make` is called once for each distinct set of tools that a session sees.
+    /// [`Fused`](crate::search::Fused) puts one together with ours.
+    #[must_use]
+    pub fn ranking(mut self, make: Arc<MakeRanker>) -> Self {
+        self.indexes = Indexes::of(make);
         self
     }
 
@@ -238,6 +248,7 @@ impl HostBuilder {
             catalogue: watch::Sender::new(catalogue),
             filters: self.filters,
             config: self.config,
+            indexes: self.indexes,
             gate: self.gate,
             audit: self.audit,
             redactor,
@@ -306,6 +317,7 @@ struct Shared {
     catalogue: watch::Sender<Catalogue>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     redactor: Redactor,
@@ -878,7 +890,7 @@ impl HostSession {
             Some(current) if current.catalogue.is_same(&catalogue) => Arc::clone(current),
             _ => {
                 let view = self.scope.view(&catalogue);
-                let ranker = default_ranker(&view);
+                let ranker = self.shared.indexes.ranker(&view);
                 let fresh = Arc::new(Sight { catalogue, view, ranker });
                 *sight = Some(Arc::clone(&fresh));
                 fresh

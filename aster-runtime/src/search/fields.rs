@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::catalogue::Tool;
+use crate::catalogue::{Server, Tool};
 
 /// The parts of a tool that are searched, each with its own weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub(super) enum Field {
 /// How many fields there are.
 pub(super) const FIELDS: usize = 7;
 
+/// How many words each field has on average in public tools (LiveMCPBench's and Toucan's, rounded).
+pub(super) const AVERAGE_LENGTHS: [f32; FIELDS] = [6.0, 3.0, 20.0, 4.0, 9.0, 2.0, 15.0];
+
 /// How deep parameters are looked for in a schema.
 const MAX_DEPTH: usize = 6;
 
@@ -34,7 +37,12 @@ const MAX_TEXT: usize = 4_000;
 
 /// Hands over every text of a tool with its field. A schema's keywords are not content: only names of properties,
 /// descriptions and the texts of `enum` and `const` are.
-pub(super) fn texts<'a>(tool: &'a Tool, text: &mut dyn FnMut(Field, &'a str)) {
+pub(super) fn texts<'a>(tool: &'a Tool, server: Option<&'a Server>, text: &mut dyn FnMut(Field, &'a str)) {
+    text(Field::Server, tool.id().server());
+    if let Some(server) = server {
+        text(Field::Server, server.title.as_deref().unwrap_or_default());
+        text(Field::ServerDescription, server.description.as_deref().unwrap_or_default());
+    }
     text(Field::Name, tool.id().tool());
     text(Field::Description, start(tool.description()));
     parameters(tool.input_schema(), MAX_DEPTH, text);

@@ -30,8 +30,12 @@ pub(super) struct Member {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) groups: Vec<Group>,
-    /// Where the query lies in the space of meanings; empty where that is not known.
-    pub(super) meaning: Vec<f32>,
+    /// How telling the words are together that can be found.
+    pub(super) idf: f32,
+    /// How far each term stands for a word of the query, by term.
+    pub(super) weights: Vec<(TermId, f32)>,
+    /// Where the query lies in the space of meanings, of length 127; empty where that is not known.
+    pub(super) meaning: Vec<i8>,
 }
 
 /// More words than this are a text, and nobody has mistyped all of them.
@@ -46,17 +50,22 @@ struct Word {
 impl Lexical {
     pub(super) fn plan(&self, query: &str) -> Plan {
         let words = self.words_of(query);
-        let mut plan = Plan { groups: words.iter().map(|word| self.group(word)).collect(), ..Plan::default() };
+        let mut plan =
+            Plan { groups: words.iter().map(|word| self.group(word)).collect(), ..Plan::default() };
         self.join(&words, &mut plan.groups);
         if plan.groups.len() <= MAX_MISTYPED {
-            let known = |group: &Group| !group.members.is_empty();
-            let any_known = plan.groups.iter().any(known);
             for (group, word) in plan.groups.iter_mut().zip(&words) {
                 if group.members.is_empty() {
-                    self.mend(group, word, any_known);
+                    self.mend(group, word);
                 }
             }
         }
+        plan.groups.retain(|group| !group.members.is_empty());
+        plan.idf = plan.groups.iter().map(|group| group.idf).sum();
+        let members = plan.groups.iter().flat_map(|group| &group.members);
+        plan.weights = members.map(|member| (member.term, member.weight.min(1.0))).collect();
+        plan.weights.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        plan.weights.dedup_by_key(|&mut (term, _)| term);
         plan.meaning = self.meaning_of(&words);
         plan
     }
@@ -109,13 +118,13 @@ impl Lexical {
 
     fn group(&self, word: &Word) -> Group {
         let own = self.index.term(&word.stem);
-        let idf = self.index.idf(own.map_or(0, |term| self.index.frequency(term)));
+        let idf = own.map_or(self.index.highest_idf(), |term| self.index.idf(term));
         let mut group = Group { word: word.text.clone(), idf, members: Vec::new() };
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
-        if self.settings.stems && !self.index.languages.is_empty() {
-            for language in &self.index.languages {
+        if self.settings.stems && !self.index.languages().is_empty() && !is_plain_number(&word.text) {
+            for language in self.index.languages() {
                 if let Some(term) = self.index.term(&language.stem(&word.text)) {
                     self.add(&mut group, term, 1.0);
                 }
@@ -141,7 +150,7 @@ impl Lexical {
             member.weight = member.weight.max(weight);
             return;
         }
-        let idf = self.index.idf(self.index.frequency(term)).min(group.idf);
+        let idf = self.index.idf(term).min(group.idf);
         group.members.push(Member { term, weight, idf });
     }
 
@@ -161,7 +170,7 @@ impl Lexical {
     }
 
     /// A word that is nowhere: two in one, the start of one, or a slip of the hand.
-    fn mend(&self, group: &mut Group, word: &Word, any_known: bool) {
+    fn mend(&self, group: &mut Group, word: &Word) {
         let stem = &word.stem;
         let letters = stem.chars().count();
         if letters < 3 || !stem.chars().all(char::is_alphanumeric) {
@@ -193,10 +202,26 @@ impl Lexical {
                 self.add(group, term, weight);
             }
         }
-        let _ = any_known;
     }
 
-    fn meaning_of(&self, words: &[Word]) -> Vec<f32> {
+    /// The words of the tools that a query's are most like, for an answer that found nothing.
+    pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
+        let mut nearest: Vec<String> = Vec::new();
+        for word in self.words_of(query) {
+            let speller = self.speller();
+            let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
+            let terms = terms.chain(speller.completions(&self.index, &word.stem));
+            for term in terms.take(2) {
+                let text = self.index.text(term).to_owned();
+                if nearest.len() < limit && !nearest.contains(&text) {
+                    nearest.push(text);
+                }
+            }
+        }
+        nearest
+    }
+
+    fn meaning_of(&self, words: &[Word]) -> Vec<i8> {
         if self.settings.meaning <= 0.0 || self.table.dimensions() == 0 {
             return Vec::new();
         }
@@ -210,7 +235,10 @@ impl Lexical {
         if norm <= 1e-6 {
             return Vec::new();
         }
-        sum.iter_mut().for_each(|value| *value /= norm);
-        sum
+        sum.iter().map(|value| (value / norm * 127.0).round() as i8).collect()
     }
+}
+
+fn is_plain_number(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_digit())
 }

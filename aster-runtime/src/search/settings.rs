@@ -41,21 +41,21 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            fields: [1.0, 2.0, 1.0, 0.75, 0.4, 0.4, 0.0],
+            fields: [1.0, 3.0, 1.0, 0.75, 0.25, 0.6, 0.0],
             length: 0.75,
-            saturation: 1.2,
+            saturation: 1.8,
             stems: true,
             stop_words: true,
             synonyms: 1.0,
-            neighbours: 0.8,
-            joined: 0.9,
+            neighbours: 1.0,
+            joined: 1.3,
             split: 0.5,
             prefix: 0.5,
             typo: 0.6,
-            name_coverage: 0.4,
+            name_coverage: 0.25,
             query_coverage: 0.3,
             exact_names: true,
-            meaning: 0.0,
+            meaning: 0.2,
         }
     }
 }

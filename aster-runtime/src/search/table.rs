@@ -46,6 +46,16 @@ const HEADER: usize = 24;
 static NOTHING: [u8; 0] = [];
 
 impl WordTable {
+    /// The table that is built in; one that knows no word without the feature `words`.
+    #[must_use]
+    pub fn built_in() -> Self {
+        #[cfg(feature = "words")]
+        let table = Self::read(include_bytes!("words.bin").as_slice());
+        #[cfg(not(feature = "words"))]
+        let table = None;
+        table.unwrap_or_else(Self::empty)
+    }
+
     /// A table that knows no word.
     #[must_use]
     pub fn empty() -> Self {
@@ -71,7 +81,8 @@ impl WordTable {
             return None;
         }
         let [words, slots, dimensions, near] = [8, 12, 16, 20].map(|at| u32_at(&bytes, at));
-        let (words, slots, dimensions, near_count) = (words? as usize, slots?, dimensions? as usize, near? as usize);
+        let (words, slots, dimensions, near_count) =
+            (words? as usize, slots?, dimensions? as usize, near? as usize);
         if words >= usize::from(u16::MAX) || slots > 20 || dimensions > 1024 {
             return None;
         }

@@ -14,8 +14,11 @@ pub(super) fn words(text: &str, word: &mut dyn FnMut(&str)) {
     if text.is_ascii() {
         ascii_words(text, word);
     } else {
-        let text: Cow<'_, str> =
-            if unicode_normalization::is_nfkc(text) { text.into() } else { text.nfkc().collect::<String>().into() };
+        let text: Cow<'_, str> = if unicode_normalization::is_nfkc(text) {
+            text.into()
+        } else {
+            text.nfkc().collect::<String>().into()
+        };
         for run in text.split(|c: char| !(c.is_alphanumeric() || is_combining_mark(c))) {
             if !run.is_empty() {
                 mixed_run(run, word);
@@ -41,7 +44,8 @@ fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
         buffer.make_ascii_lowercase();
         let mut start = 0;
         for at in 1..bytes.len() {
-            if is_boundary(bytes[at - 1].into(), bytes[at].into(), bytes.get(at + 1).map(|&next| next.into())) {
+            if is_boundary(bytes[at - 1].into(), bytes[at].into(), bytes.get(at + 1).map(|&next| next.into()))
+            {
                 word(&buffer[start..at]);
                 start = at;
             }
@@ -74,9 +78,11 @@ enum Unspaced {
 
 fn unspaced(c: char) -> Unspaced {
     match c {
-        '\u{3005}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}' => {
-            Unspaced::Han
-        }
+        '\u{3005}'
+        | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{323AF}' => Unspaced::Han,
         '\u{3040}'..='\u{309F}' => Unspaced::Hiragana,
         '\u{30A0}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' => Unspaced::Katakana,
         '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}' | '\u{AC00}'..='\u{D7A3}' => Unspaced::Hangul,
@@ -137,7 +143,11 @@ fn lower(run: &[char]) -> String {
 /// A word without its accents, since queries are typed without them. Only Latin letters lose theirs: in other scripts
 /// marks tell words apart.
 pub(super) fn without_accents(word: &str) -> Cow<'_, str> {
-    if word.is_ascii() || !word.chars().any(|c| matches!(c, '\u{C0}'..='\u{24F}' | '\u{300}'..='\u{36F}' | '\u{1E00}'..='\u{1EFF}')) {
+    if word.is_ascii()
+        || !word
+            .chars()
+            .any(|c| matches!(c, '\u{C0}'..='\u{24F}' | '\u{300}'..='\u{36F}' | '\u{1E00}'..='\u{1EFF}'))
+    {
         return word.into();
     }
     let plain = word.nfd().filter(|&c| !matches!(c, '\u{300}'..='\u{36F}')).map(|c| match c {
@@ -152,7 +162,11 @@ pub(super) fn without_accents(word: &str) -> Cow<'_, str> {
 /// A name without case and separators, for comparing names that people write in many ways.
 pub(crate) fn bare(text: &str) -> String {
     if text.is_ascii() {
-        return text.bytes().filter(u8::is_ascii_alphanumeric).map(|b| char::from(b.to_ascii_lowercase())).collect();
+        return text
+            .bytes()
+            .filter(u8::is_ascii_alphanumeric)
+            .map(|b| char::from(b.to_ascii_lowercase()))
+            .collect();
     }
     text.nfkc().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -169,8 +183,14 @@ mod tests {
 
     #[test]
     fn identifiers_are_cut_and_kept_whole() {
-        assert_eq!(all("getHTTPPage2 create_issue"), ["get", "http", "page", "2", "gethttppage2", "create", "issue"]);
-        assert_eq!(all("Größe über GrößenÄnderung"), ["größe", "über", "größen", "änderung", "größenänderung"]);
+        assert_eq!(
+            all("getHTTPPage2 create_issue"),
+            ["get", "http", "page", "2", "gethttppage2", "create", "issue"]
+        );
+        assert_eq!(
+            all("Größe über GrößenÄnderung"),
+            ["größe", "über", "größen", "änderung", "größenänderung"]
+        );
         assert!(all("--- /").is_empty());
     }
 

@@ -75,12 +75,22 @@ impl Speller {
                 }
                 let distance = strsim::osa_distance(&entry.text, word);
                 if distance <= most {
-                    found.push((distance, std::cmp::Reverse(index.frequency(entry.term)), &entry.text, entry.term));
+                    found.push((
+                        distance,
+                        std::cmp::Reverse(index.frequency(entry.term)),
+                        &entry.text,
+                        entry.term,
+                    ));
                 }
             }
         }
         found.sort_unstable();
         let nearest = found.first().map_or(0, |first| first.0);
-        found.into_iter().take_while(|found| found.0 == nearest).take(4).map(|(slips, _, _, term)| (term, slips)).collect()
+        found
+            .into_iter()
+            .take_while(|found| found.0 == nearest)
+            .take(4)
+            .map(|(slips, _, _, term)| (term, slips))
+            .collect()
     }
 }
