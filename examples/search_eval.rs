@@ -11,6 +11,9 @@
 #![expect(clippy::print_stdout, reason = "the figures are to be read")]
 #![expect(clippy::unwrap_used, reason = "a measurement may fail by panicking")]
 
+#[path = "../benches/common/search_peers.rs"]
+mod search_peers;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,6 +21,7 @@ use std::time::{Duration, Instant};
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing, external_part};
 use aster_runtime::search::{Lexical, Ranker, Settings, WordTable};
 use aster_runtime::{Catalogue, Scope, View};
+use search_peers::Rank;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -278,8 +282,6 @@ fn mended_property(schema: &Value) -> Value {
     schema
 }
 
-/// What a ranker answers: the places of the tools, best first.
-type Rank = Box<dyn Fn(&str) -> Vec<usize>>;
 type Build = Box<dyn Fn(&Set) -> Rank>;
 
 fn rankers(options: &Options) -> Vec<(String, Build)> {
@@ -317,8 +319,8 @@ fn rankers(options: &Options) -> Vec<(String, Build)> {
         keys.iter().for_each(|key| set(&mut settings, key, 0.0));
         rankers.push((format!("without {name}"), ours(settings)));
     }
-    rankers.push(("bm25 crate".to_owned(), Box::new(bm25_crate)));
-    rankers.push(("tantivy".to_owned(), Box::new(tantivy_crate)));
+    rankers.push(("bm25 crate".to_owned(), Box::new(|set: &Set| search_peers::bm25(&set.view, DEPTH))));
+    rankers.push(("tantivy".to_owned(), Box::new(|set: &Set| search_peers::tantivy(&set.view, DEPTH))));
     rankers
 }
 
@@ -344,109 +346,6 @@ fn set(settings: &mut Settings, key: &str, number: f32) {
             settings.fields[place.unwrap_or_else(|| panic!("no setting `{field}`"))] = number;
         }
     }
-}
-
-/// All of a tool's words in one text, as a ranker without fields gets them.
-fn flat(tool: &aster_runtime::catalogue::Tool) -> String {
-    let mut text = format!(
-        "{} {} {}",
-        tool.id().server(),
-        tool.id().tool().replace(['_', '-', '.'], " "),
-        tool.description()
-    );
-    for (name, property) in tool.input_schema()["properties"].as_object().into_iter().flatten() {
-        text.push_str(&format!(
-            " {} {}",
-            name.replace(['_', '-'], " "),
-            property["description"].as_str().unwrap_or_default()
-        ));
-    }
-    text
-}
-
-fn bm25_crate(set: &Set) -> Rank {
-    let documents = set
-        .view
-        .tools()
-        .iter()
-        .enumerate()
-        .map(|(place, tool)| bm25::Document { id: place as u32, contents: flat(tool) });
-    let engine = bm25::SearchEngineBuilder::<u32>::with_documents(bm25::Language::English, documents).build();
-    Box::new(move |query| engine.search(query, DEPTH).iter().map(|hit| hit.document.id as usize).collect())
-}
-
-/// Six boosted fields, English stems and stop words, in memory.
-fn tantivy_crate(set: &Set) -> Rank {
-    use tantivy::collector::TopDocs;
-    use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
-    use tantivy::schema::{IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _};
-    use tantivy::tokenizer::{Language, LowerCaser, SimpleTokenizer, Stemmer, StopWordFilter, TextAnalyzer};
-    const FIELDS: [(&str, f32); 5] = [
-        ("server", 1.0),
-        ("name", 2.0),
-        ("description", 1.0),
-        ("parameters", 0.75),
-        ("parameter_descriptions", 0.4),
-    ];
-    let mut schema = Schema::builder();
-    let indexing =
-        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
-    let fields: Vec<_> = FIELDS
-        .iter()
-        .map(|(name, _)| {
-            schema.add_text_field(name, TextOptions::default().set_indexing_options(indexing.clone()))
-        })
-        .collect();
-    let place = schema.add_u64_field("place", STORED);
-    let index = tantivy::Index::create_in_ram(schema.build());
-    let analyzer = || {
-        TextAnalyzer::builder(SimpleTokenizer::default())
-            .filter(LowerCaser)
-            .filter(StopWordFilter::new(Language::English).unwrap())
-            .filter(Stemmer::new(Language::English))
-            .build()
-    };
-    index.tokenizers().register("words", analyzer());
-    let mut writer = index.writer_with_num_threads(1, 50_000_000).unwrap();
-    for (position, tool) in set.view.tools().iter().enumerate() {
-        let mut document = tantivy::TantivyDocument::default();
-        document.add_u64(place, position as u64);
-        document.add_text(fields[0], tool.id().server().replace(['_', '-', '.'], " "));
-        document.add_text(fields[1], tool.id().tool().replace(['_', '-', '.'], " "));
-        document.add_text(fields[2], tool.description());
-        for (name, property) in tool.input_schema()["properties"].as_object().into_iter().flatten() {
-            document.add_text(fields[3], name.replace(['_', '-'], " "));
-            document.add_text(fields[4], property["description"].as_str().unwrap_or_default());
-        }
-        writer.add_document(document).unwrap();
-    }
-    writer.commit().unwrap();
-    let searcher = index.reader().unwrap().searcher();
-    Box::new(move |query| {
-        let mut words = Vec::new();
-        let mut analyzer = analyzer();
-        analyzer.token_stream(query).process(&mut |token| {
-            if !words.contains(&token.text) {
-                words.push(token.text.clone());
-            }
-        });
-        let clauses = words.iter().flat_map(|word| {
-            fields.iter().zip(FIELDS).map(move |(&field, (_, boost))| {
-                let term =
-                    TermQuery::new(tantivy::Term::from_field_text(field, word), IndexRecordOption::WithFreqs);
-                let clause: Box<dyn tantivy::query::Query> = Box::new(BoostQuery::new(Box::new(term), boost));
-                (Occur::Should, clause)
-            })
-        });
-        let query = BooleanQuery::new(clauses.collect());
-        let hits = searcher.search(&query, &TopDocs::with_limit(DEPTH).order_by_score()).unwrap();
-        hits.iter()
-            .map(|(_, address)| {
-                let document: tantivy::TantivyDocument = searcher.doc(*address).unwrap();
-                document.get_first(place).and_then(|value| value.as_u64()).unwrap() as usize
-            })
-            .collect()
-    })
 }
 
 /// What a ranker achieves on a set: means over its queries.

@@ -690,13 +690,20 @@ impl HostSession {
             Ok(Request::Execute(request)) => return self.run(Target::Tool(&request), options).await.result,
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
-                Ok(bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config))
+                let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
+                if !request.query.is_empty() {
+                    let tools = answer["tools"].as_array().into_iter().flatten();
+                    let ids = tools.filter_map(|tool| Some(tool["id"].as_str()?.to_owned()));
+                    self.session.note_search(request.offset, ids);
+                }
+                Ok(answer)
             }
             Ok(Request::Describe(names)) => {
                 self.started(&names).await;
                 let sight = self.sight();
                 bridge::describe_all(&sight.view, &*sight.ranker, &names, |tool| {
                     self.session.mark_described(tool.id(), tool.digest());
+                    self.session.note_described(tool.id());
                 })
             }
             Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error),
@@ -770,6 +777,7 @@ impl HostSession {
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
+            self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;

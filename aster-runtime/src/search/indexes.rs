@@ -59,9 +59,10 @@ impl Indexes {
         if used {
             let late = Arc::clone(&late);
             // Who searches meanwhile waits for the same index. Where there is no thread to be had, they make it.
-            drop(
-                std::thread::Builder::new().name("aster-index".to_owned()).spawn(move || drop(late.index())),
-            );
+            let index = move || {
+                late.index();
+            };
+            drop(std::thread::Builder::new().name("aster-index".to_owned()).spawn(index));
         }
         let ranker: Arc<dyn Ranker> = Arc::clone(&late) as Arc<dyn Ranker>;
         held.push(Held {

@@ -83,13 +83,15 @@ impl Ledger {
         };
         let mut order: Vec<(f32, &Group)> = groups.iter().map(|group| (most(group), group)).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut left: f32 = order.iter().map(|(most, _)| most).sum();
+        let whole: f32 = order.iter().map(|(most, _)| most).sum();
+        let mut left = whole;
         let mut closed = false;
         for (most, group) in order {
             let postings: usize = group.members.iter().map(|member| index.frequency(member.term)).sum();
-            if !closed && postings > FEW && self.touched.len() >= limit {
-                let covered: f32 = bounds.query_coverage * groups.iter().map(|group| group.idf).sum::<f32>();
-                let reach = left * (1.0 + covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
+            // Before half is counted there is hardly a bar that the other half could not reach.
+            if !closed && postings > FEW && left < 0.5 * whole && self.touched.len() >= limit {
+                let reach =
+                    left * (1.0 + bounds.most_covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
                 closed = reach < self.nth_best(limit, bounds);
                 if closed {
                     self.touched.sort_unstable();
@@ -150,7 +152,7 @@ impl Ledger {
     fn base(&self, tool: u32, bounds: Bounds) -> Option<f32> {
         let account = &self.accounts[tool as usize];
         let known = account.stamp >= self.stamp / GROUPS * GROUPS;
-        known.then(|| account.score * (1.0 + bounds.query_coverage * account.covered))
+        known.then_some(account.score * (1.0 + bounds.query_coverage * account.covered))
     }
 
     /// At least what the last of the best will have.

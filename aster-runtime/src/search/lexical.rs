@@ -114,7 +114,10 @@ impl Lexical {
 /// What the parts of a score that are not sums can make of it, for leaving out tools that cannot be among the best.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
+    /// For each unit of what a tool covers.
     pub(super) query_coverage: f32,
+    /// For all of it.
+    pub(super) most_covered: f32,
     pub(super) name_coverage: f32,
     pub(super) meaning: f32,
 }
@@ -125,6 +128,7 @@ impl Ranker for Lexical {
         let places = self.places(server);
         let bounds = Bounds {
             query_coverage: self.settings.query_coverage / plan.idf.max(1e-6),
+            most_covered: self.settings.query_coverage * self.settings.joined.max(1.0),
             name_coverage: self.settings.name_coverage,
             meaning: if plan.meaning.is_empty() { 0.0 } else { self.settings.meaning * plan.idf },
         };
