@@ -12,7 +12,7 @@ mod common;
 use std::hint::black_box;
 
 use aster_runtime::catalogue::{ExternalSettings, Listing, Part, external_part};
-use aster_runtime::search::Bm25;
+use aster_runtime::search::Lexical;
 use aster_runtime::{Catalogue, ProgressiveConfig, Scope, inject};
 use common::{Figures, tools};
 use criterion::Criterion;
@@ -47,7 +47,7 @@ fn main() {
         group.bench_function("merge", |bencher| bencher.iter(|| Catalogue::merge(black_box(&parts_of))));
         group.bench_function("view", |bencher| bencher.iter(|| scope.view(black_box(&catalogue))));
         group.bench_function("inject", |bencher| bencher.iter(|| inject::inject(black_box(&view), &config)));
-        group.bench_function("index", |bencher| bencher.iter(|| Bm25::new(black_box(&view))));
+        group.bench_function("index", |bencher| bencher.iter(|| Lexical::new(black_box(&view))));
         group.finish();
         let time = |step| match figures.median(&name, step) {
             Some(median) => format!("{median:.2?}"),

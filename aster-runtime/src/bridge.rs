@@ -302,8 +302,8 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
     candidates.retain(|(distance, _)| Some(*distance) == nearest);
     let mut candidates: Vec<String> = candidates.into_iter().map(|(_, id)| id.to_string()).collect();
     if candidates.is_empty() {
-        let hits = ranker.rank(&text::one_line(&shown, MAX_QUERY_BYTES / 4), &|_| true);
-        candidates = hits.iter().take(3).map(|hit| view.tools()[hit.position].id().to_string()).collect();
+        let hits = ranker.rank(&text::one_line(&shown, MAX_QUERY_BYTES / 4), None, 3);
+        candidates = hits.iter().map(|hit| view.tools()[hit.position].id().to_string()).collect();
     }
     candidates.truncate(10);
     Err(BridgeError::UnknownTool { name: shown, candidates })
@@ -404,12 +404,16 @@ pub struct ToolMatch {
     /// The id.
     pub id: String,
     /// What the tool does, in a line.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The tool in a line: `search(query: string, limit?: integer)`.
     pub signature: String,
     /// The tier where it is not Standard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
+    /// The same tool on other servers, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// The words of the query that were found, where the search asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<Vec<String>>,
@@ -417,18 +421,45 @@ pub struct ToolMatch {
 
 impl ToolMatch {
     pub(crate) fn new(tool: &Tool, matched: Option<Vec<String>>) -> Self {
+        Self::brief(tool, matched, DETAILS[0])
+    }
+
+    fn brief(tool: &Tool, matched: Option<Vec<String>>, (description, signature): (usize, usize)) -> Self {
         Self {
             id: tool.id().to_string(),
-            description: text::one_line(tool.summary(), 200),
-            signature: text::one_line(&tool.signature(), 300),
+            description: text::one_line(tool.summary(), description),
+            signature: text::one_line(&tool.signature(), signature),
             tier: (tool.tier() != Tier::Standard).then(|| tool.tier()),
+            also: Vec::new(),
             matched,
         }
     }
 }
 
-/// Answers a search: `{"tools": […], "total": n}`, with `next_offset` where there is more, and where nothing was found
-/// a `message` and the servers that offer no tools now.
+/// How long the description and the signature of a hit may be, in characters: as long as the answer has room, then less.
+const DETAILS: [(usize, usize); 4] = [(200, 300), (120, 160), (60, 80), (0, 40)];
+
+/// How many bytes of JSON an answer to a search may have, unless its first hit alone has more.
+pub const MAX_SEARCH_BYTES: usize = 4 * 1024;
+
+/// How many other servers a hit names that have the same tool.
+const MAX_ALSO: usize = 5;
+
+/// How many of the tools' words an answer names that found nothing.
+const MAX_NEAREST: usize = 6;
+
+/// One hit: the tool's place, those of the same tool on other servers, and why it was found.
+struct Found {
+    position: usize,
+    also: Vec<usize>,
+    matched: Option<Vec<String>>,
+}
+
+/// Answers a search: `{"tools": […]}`, with `total` where it is known, `next_offset` where there is more, and where nothing
+/// was found a `message`, the `nearest_words` of the tools, and the servers that offer no tools now.
+///
+/// The same tool on several servers is one hit, which names the others. The answer has at most [`MAX_SEARCH_BYTES`]: where
+/// there is too much to say, first the descriptions and signatures become shorter, then the hits fewer.
 #[must_use]
 pub fn search(
     view: &View,
@@ -436,30 +467,110 @@ pub fn search(
     request: &SearchRequest,
     config: &ProgressiveConfig,
 ) -> Value {
-    let on_server = |tool: &Tool| request.server.as_deref().is_none_or(|server| tool.id().server() == server);
-    let found: Vec<ToolMatch> = if request.query.is_empty() {
-        view.tools().iter().filter(|tool| on_server(tool)).map(|tool| ToolMatch::new(tool, None)).collect()
-    } else {
-        let hits = ranker.rank(&request.query, &on_server).into_iter();
-        hits.map(|hit| ToolMatch::new(&view.tools()[hit.position], request.explain.then_some(hit.matched)))
-            .collect()
-    };
     let limit = config.search_limit(request.limit);
-    let total = found.len();
-    let page: Vec<ToolMatch> = found.into_iter().skip(request.offset).take(limit).collect();
-    let end = request.offset.saturating_add(page.len());
-    let mut answer = json!({ "tools": page, "total": total });
-    if end < total {
-        answer["next_offset"] = json!(end);
-    }
-    if total == 0 {
+    let (found, total) = if request.query.is_empty() {
+        listed(view, request.server.as_deref())
+    } else {
+        let wanted = request.offset.saturating_add(limit).saturating_add(1);
+        ranked(view, ranker, request, wanted)
+    };
+    let page: &[Found] = found.get(request.offset..).unwrap_or_default();
+    let mut answer = fitting(view, request, &page[..page.len().min(limit)], page.len(), total);
+    if total == Some(0) {
         answer["message"] = json!(nothing_found(view, request));
+        let nearest = ranker.nearest(&request.query, MAX_NEAREST);
+        if !nearest.is_empty() {
+            answer["nearest_words"] = json!(nearest);
+        }
         let unavailable = unavailable_servers(view, request.server.as_deref());
         if !unavailable.is_empty() {
             answer["unavailable_servers"] = json!(unavailable);
         }
     }
     answer
+}
+
+/// All tools, by server.
+fn listed(view: &View, server: Option<&str>) -> (Vec<Found>, Option<usize>) {
+    let on_server = |tool: &Tool| server.is_none_or(|server| tool.id().server() == server);
+    let tools = view.tools().iter().enumerate().filter(|(_, tool)| on_server(tool));
+    let found: Vec<Found> =
+        tools.map(|(position, _)| Found { position, also: Vec::new(), matched: None }).collect();
+    let total = found.len();
+    (found, Some(total))
+}
+
+/// At least the first `wanted` hits if there are as many, and how many there are if they are all.
+fn ranked(
+    view: &View,
+    ranker: &dyn Ranker,
+    request: &SearchRequest,
+    wanted: usize,
+) -> (Vec<Found>, Option<usize>) {
+    // Some may be one tool on several servers.
+    let mut depth = wanted.saturating_add(8);
+    loop {
+        let hits = ranker.rank(&request.query, request.server.as_deref(), depth);
+        let mut found: Vec<Found> = Vec::new();
+        for hit in &hits {
+            let tool = &view.tools()[hit.position];
+            match found.iter_mut().find(|found| is_same(&view.tools()[found.position], tool)) {
+                Some(same) => same.also.push(hit.position),
+                None => found.push(Found { position: hit.position, also: Vec::new(), matched: None }),
+            }
+        }
+        let all = hits.len() < depth;
+        if all || found.len() >= wanted {
+            if request.explain {
+                for found in &mut found {
+                    found.matched = Some(ranker.explain(&request.query, found.position));
+                }
+            }
+            let total = all.then_some(found.len());
+            return (found, total);
+        }
+        depth = depth.saturating_mul(2);
+    }
+}
+
+/// Whether two servers offer the very same tool.
+fn is_same(one: &Tool, other: &Tool) -> bool {
+    one.id().tool() == other.id().tool()
+        && one.id().server() != other.id().server()
+        && one.description() == other.description()
+        && one.tier() == other.tier()
+        && one.input_schema() == other.input_schema()
+}
+
+/// The answer with as much of `page` as has room in it.
+fn fitting(view: &View, request: &SearchRequest, page: &[Found], left: usize, total: Option<usize>) -> Value {
+    let answer = |count: usize, detail| {
+        let tools: Vec<ToolMatch> = page[..count]
+            .iter()
+            .map(|found| {
+                let id = |&position: &usize| view.tools()[position].id().to_string();
+                let also = found.also.iter().take(MAX_ALSO).map(id).collect();
+                ToolMatch {
+                    also,
+                    ..ToolMatch::brief(&view.tools()[found.position], found.matched.clone(), detail)
+                }
+            })
+            .collect();
+        let mut answer = json!({ "tools": tools });
+        if let Some(total) = total {
+            answer["total"] = json!(total);
+        }
+        if count < left {
+            answer["next_offset"] = json!(request.offset.saturating_add(count));
+        }
+        answer
+    };
+    let fits = |answer: &Value| answer.to_string().len() <= MAX_SEARCH_BYTES;
+    let whole = DETAILS.into_iter().map(|detail| answer(page.len(), detail)).find(fits);
+    let briefest = DETAILS[DETAILS.len() - 1];
+    whole
+        .or_else(|| (1..page.len()).rev().map(|count| answer(count, briefest)).find(fits))
+        .unwrap_or_else(|| answer(page.len().min(1), briefest))
 }
 
 fn nothing_found(view: &View, request: &SearchRequest) -> String {
@@ -654,7 +765,7 @@ mod tests {
     fn searches_find_list_and_clamp() {
         let found = run_search(json!({"action": "search", "query": "open issue", "explain": true}));
         assert_eq!(found["tools"][0]["id"], "hub/create_issue");
-        assert_eq!(found["tools"][0]["matched"], json!(["issue"]));
+        assert_eq!(found["tools"][0]["matched"], json!(["open", "issue"]));
         assert_eq!(found["tools"][0]["signature"], "create_issue(title: string, labels?: any[])");
         assert!(found["tools"][0].get("input_schema").is_none());
 
@@ -668,9 +779,53 @@ mod tests {
     }
 
     #[test]
+    fn the_same_tool_on_several_servers_is_one_hit_and_the_answer_has_a_size() {
+        let long = "Reads and writes the thing. ".repeat(40);
+        let tool = json!({"name": "get_thing", "description": long});
+        let many: Vec<Value> = (0..30)
+            .map(|at| json!({"name": format!("thing_{at}"), "description": format!("{at} {long}")}))
+            .collect();
+        let part = |name: &str, tools: Vec<Value>| {
+            let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+            external_part(name, &ExternalSettings::default(), &listing)
+        };
+        let parts = [part("a", vec![tool.clone()]), part("b", vec![tool]), part("c", many)];
+        let view = Scope::default().view(&Catalogue::merge(&parts));
+        let ranker = default_ranker(&view);
+        let config = ProgressiveConfig::default();
+        let ask = |query: &str, offset| {
+            let request = SearchRequest {
+                query: query.to_owned(),
+                limit: Some(20),
+                offset,
+                ..SearchRequest::default()
+            };
+            search(&view, &*ranker, &request, &config)
+        };
+        let found = ask("get thing", 0);
+        let first = &found["tools"][0];
+        let mut same = [first["id"].as_str().unwrap(), first["also"][0].as_str().unwrap()];
+        same.sort_unstable();
+        assert_eq!(same, ["a/get_thing", "b/get_thing"]);
+        let mut ids: Vec<String> = Vec::new();
+        let mut next = Some(0);
+        while let Some(offset) = next {
+            let page = ask("thing reads writes", offset as usize);
+            assert!(page.to_string().len() <= MAX_SEARCH_BYTES);
+            ids.extend(page["tools"].as_array().unwrap().iter().map(|tool| tool["id"].to_string()));
+            next = page["next_offset"].as_u64();
+        }
+        assert_eq!(ids.len(), 31, "every tool once");
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 31);
+    }
+
+    #[test]
     fn a_search_that_finds_nothing_says_what_is_away() {
         let nothing = run_search(json!({"action": "search", "query": "zzz"}));
         assert_eq!(nothing["unavailable_servers"], json!({"mail": "down"}));
+        assert!(nothing["message"].as_str().unwrap().contains("disk, hub, mail"), "{nothing}");
         assert!(!nothing.to_string().contains("stack trace"));
         let unknown = run_search(json!({"action": "search", "server": "nope"}));
         assert!(unknown["message"].as_str().unwrap().contains("no server `nope`"));

@@ -31,7 +31,7 @@ use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::scope::{Filter, FilterError, Scope, View};
-use crate::search::{Ranker, default_ranker};
+use crate::search::{Indexes, MakeRanker, Ranker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer, Raise};
 use crate::text;
@@ -80,6 +80,7 @@ pub struct HostBuilder {
     upstreams: Vec<Arc<dyn Upstream>>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     secrets: Vec<String>,
@@ -95,6 +96,7 @@ impl HostBuilder {
             upstreams: Vec::new(),
             filters: Vec::new(),
             config: ProgressiveConfig::default(),
+            indexes: Indexes::default(),
             gate: Gate::default(),
             audit: Arc::new(Traced),
             secrets: Vec::new(),
@@ -136,6 +138,14 @@ impl HostBuilder {
     #[must_use]
     pub fn config(mut self, config: ProgressiveConfig) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Searches with rankings of one's own: `make` is called once for each distinct set of tools that a session sees.
+    /// [`Fused`](crate::search::Fused) puts one together with ours.
+    #[must_use]
+    pub fn ranking(mut self, make: Arc<MakeRanker>) -> Self {
+        self.indexes = Indexes::of(make);
         self
     }
 
@@ -243,6 +253,7 @@ impl HostBuilder {
             catalogue: watch::Sender::new(catalogue),
             filters: self.filters,
             config: self.config,
+            indexes: self.indexes,
             gate: self.gate,
             audit: self.audit,
             redactor,
@@ -311,6 +322,7 @@ struct Shared {
     catalogue: watch::Sender<Catalogue>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     redactor: Redactor,
@@ -705,13 +717,20 @@ impl HostSession {
             Ok(Request::Execute(request)) => return self.run(Target::Tool(&request), options).await.result,
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
-                Ok(bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config))
+                let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
+                if !request.query.is_empty() {
+                    let tools = answer["tools"].as_array().into_iter().flatten();
+                    let ids = tools.filter_map(|tool| Some(tool["id"].as_str()?.to_owned()));
+                    self.session.note_search(request.offset, ids);
+                }
+                Ok(answer)
             }
             Ok(Request::Describe(names)) => {
                 self.started(&names).await;
                 let sight = self.sight();
                 bridge::describe_all(&sight.view, &*sight.ranker, &names, |tool| {
                     self.session.mark_described(tool.id(), tool.digest());
+                    self.session.note_described(tool.id());
                 })
             }
             Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error, &options),
@@ -793,6 +812,7 @@ impl HostSession {
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
+            self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;
@@ -915,7 +935,7 @@ impl HostSession {
             _ => {
                 let catalogue = self.shared.catalogue.borrow().clone();
                 let view = self.scope.view(&catalogue);
-                let ranker = default_ranker(&view);
+                let ranker = self.shared.indexes.ranker(&view);
                 let fresh = Arc::new(Sight { catalogue, view, ranker });
                 *sight = Some(Arc::clone(&fresh));
                 fresh

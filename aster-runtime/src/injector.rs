@@ -94,8 +94,8 @@ impl McpCatalog {
         if query.trim().is_empty() {
             return tools.iter().take(limit).map(|tool| ToolMatch::new(tool, None)).collect();
         }
-        let hits = self.ranker.rank(query, &|_| true);
-        hits.iter().take(limit).map(|hit| ToolMatch::new(&tools[hit.position], None)).collect()
+        let hits = self.ranker.rank(query, None, limit);
+        hits.iter().map(|hit| ToolMatch::new(&tools[hit.position], None)).collect()
     }
 
     /// All tools, by id.

@@ -31,6 +31,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `inventory` (default) | collects the tools that are linked into the binary: [`NativeCatalogue::registered`] |
+//! | `words` (default) | the word table of the search, 1.7 MB: words of like meaning, and where each lies among meanings |
 //! | `serve` | MCP in, over standard input and output: the module `serve`, and `serve_main!` |
 //! | `serve-http` | MCP in over HTTP too, mountable or with a listener of its own: the module `serve::http` |
 //! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
@@ -340,7 +341,7 @@ pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};
 pub use scope::{Agent, Filter, FilterError, Scope, View};
-pub use session::{Profile, Session};
+pub use session::{Profile, SearchCounts, Session};
 pub use spec::{
     Annotations, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier,
     ToolSpec,

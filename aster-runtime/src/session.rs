@@ -99,13 +99,64 @@ pub struct Session {
     id: String,
     profile: Profile,
     described: Mutex<HashSet<(ToolId, String)>>,
+    searches: Mutex<Searches>,
+}
+
+/// What came of a session's searches: whether the search finds what is wanted, without a word of what was asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct SearchCounts {
+    /// The searches with words in them.
+    pub searches: u32,
+    /// Those that found nothing.
+    pub empty: u32,
+    /// Those of which a tool was described or executed before the next search.
+    pub followed: u32,
+    /// The tools that were described after a search that found them.
+    pub described: u32,
+    /// Those among them that were then executed.
+    pub described_then_executed: u32,
+    /// The tools that were executed after a search that found them.
+    pub executed: u32,
+    /// By rank from the first, how many of these; the last counts all further ones.
+    pub executed_ranks: [u32; 10],
+}
+
+impl SearchCounts {
+    /// The searches that found something and led to nothing.
+    #[must_use]
+    pub fn abandoned(&self) -> u32 {
+        self.searches - self.empty - self.followed
+    }
+}
+
+/// The last search, and what all came to.
+#[derive(Debug, Default)]
+struct Searches {
+    counts: SearchCounts,
+    /// The rank of the first tool of `found`.
+    offset: usize,
+    found: Vec<Found>,
+    followed: bool,
+}
+
+#[derive(Debug)]
+struct Found {
+    id: String,
+    described: bool,
+    executed: bool,
 }
 
 impl Session {
     /// A new run of `profile` under a fresh id.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        Self { id: uuid::Uuid::now_v7().to_string(), profile, described: Mutex::default() }
+        Self {
+            id: uuid::Uuid::now_v7().to_string(),
+            profile,
+            described: Mutex::default(),
+            searches: Mutex::default(),
+        }
     }
 
     /// The run's id, a UUID of version 7.
@@ -149,7 +200,85 @@ impl Session {
         self.described().contains(&(id.clone(), digest.to_owned()))
     }
 
+    /// Notes a search with words in it: the ids that it found, best first, after the `offset` ones before them.
+    pub fn note_search(&self, offset: usize, ids: impl IntoIterator<Item = String>) {
+        let mut searches = self.searches();
+        let found = ids.into_iter().map(|id| Found { id, described: false, executed: false });
+        searches.found = found.collect();
+        searches.offset = offset;
+        searches.followed = false;
+        searches.counts.searches += 1;
+        if searches.found.is_empty() {
+            searches.counts.empty += 1;
+        }
+    }
+
+    /// Notes that a tool was described, for [`search_counts`](Self::search_counts).
+    pub fn note_described(&self, id: &ToolId) {
+        self.searches().follow(id, |found, counts, _| {
+            if !std::mem::replace(&mut found.described, true) {
+                counts.described += 1;
+            }
+        });
+    }
+
+    /// Notes that a tool was executed.
+    pub fn note_executed(&self, id: &ToolId) {
+        self.searches().follow(id, |found, counts, rank| {
+            if !std::mem::replace(&mut found.executed, true) {
+                counts.executed += 1;
+                counts.described_then_executed += u32::from(found.described);
+                counts.executed_ranks[rank.min(counts.executed_ranks.len() - 1)] += 1;
+            }
+        });
+    }
+
+    /// What came of the session's searches so far.
+    #[must_use]
+    pub fn search_counts(&self) -> SearchCounts {
+        self.searches().counts
+    }
+
+    fn searches(&self) -> MutexGuard<'_, Searches> {
+        self.searches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn described(&self) -> MutexGuard<'_, HashSet<(ToolId, String)>> {
         self.described.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Searches {
+    /// Counts what was done with a tool of the last search, if it is one.
+    fn follow(&mut self, id: &ToolId, count: impl FnOnce(&mut Found, &mut SearchCounts, usize)) {
+        let Some(place) = self.found.iter().position(|found| found.id == id.as_str()) else { return };
+        count(&mut self.found[place], &mut self.counts, self.offset.saturating_add(place));
+        if !std::mem::replace(&mut self.followed, true) {
+            self.counts.followed += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_are_counted_by_what_came_of_them() {
+        let session = Session::new(Profile::new("a"));
+        let ids = |names: &[&str]| names.iter().map(|name| format!("s/{name}")).collect::<Vec<_>>();
+        session.note_search(0, ids(&["one", "two"]));
+        session.note_described(&ToolId::new("s", "two"));
+        session.note_described(&ToolId::new("s", "two"));
+        session.note_executed(&ToolId::new("s", "two"));
+        session.note_executed(&ToolId::new("s", "other"));
+        session.note_search(0, ids(&[]));
+        session.note_search(5, ids(&["three"]));
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (3, 1, 1, 1));
+        assert_eq!((counts.described, counts.described_then_executed, counts.executed), (1, 1, 1));
+        assert_eq!(counts.executed_ranks[..3], [0, 1, 0]);
+        session.note_executed(&ToolId::new("s", "three"));
+        assert_eq!(session.search_counts().executed_ranks[5], 1);
     }
 }

@@ -10,7 +10,7 @@ use crate::compose::Running;
 use crate::exit::{Exit, Failure};
 use crate::render::{Output, Report};
 
-/// The bridge's answer as it is: `{"tools": [{id, description, signature, tier?}], "total", "next_offset"?, "message"?}`.
+/// The bridge's answer as it is: `{"tools": [{id, description?, signature, tier?, also?}], "total"?, "next_offset"?, "message"?}`.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Found(Value);
@@ -48,7 +48,8 @@ impl Report for Found {
             parts.push(format!("Not available:\n{}", lines.collect::<Vec<_>>().join("\n")));
         }
         if let Some(next) = self.0["next_offset"].as_u64() {
-            parts.push(format!("{} of {}; `--offset {next}` shows more", tools.len(), self.0["total"]));
+            let of = self.0["total"].as_u64().map(|total| format!(" of {total}")).unwrap_or_default();
+            parts.push(format!("{}{of}; `--offset {next}` shows more", tools.len()));
         }
         parts.join("\n\n")
     }

@@ -1,97 +1,251 @@
-//! Search over the tools of a view: a ranking behind a trait, and what every ranking has in common.
+//! Search over the tools of a view: a ranking behind a trait, and the one that is used unless a host brings its own.
 
-mod bm25;
+mod fields;
+mod fused;
+mod index;
+mod indexes;
+mod language;
+mod ledger;
+mod lexical;
+mod names;
+mod query;
+mod settings;
+mod table;
+mod tokens;
+mod typo;
 
 use std::fmt::Debug;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-pub use bm25::Bm25;
+pub use fused::Fused;
+use indexes::Late;
+pub use indexes::{Indexes, MakeRanker};
+pub use lexical::Lexical;
+pub use settings::Settings;
+pub use table::WordTable;
+pub(crate) use tokens::bare;
 
-use crate::catalogue::Tool;
 use crate::scope::View;
 
 /// The longest query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 256;
 
 /// One tool that a query found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The tool's place in [`View::tools`].
     pub position: usize,
     /// How well it matches; comparable within one answer only.
     pub score: f64,
-    /// The words of the query that were found, in the query's order.
-    pub matched: Vec<String>,
+    /// Whether the query is its name: it is then before all others.
+    pub exact: bool,
 }
 
 /// Orders the tools of one view by how well they match a query.
 pub trait Ranker: Debug + Send + Sync {
-    /// The tools that `keep` passes and that match, best first; ties in the order of the ids. A query without a
-    /// word in it finds nothing.
-    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit>;
+    /// The tools that match, of one server where it is named, best first and at most `limit`; ties in the order of the ids.
+    /// A query without a word in it finds nothing.
+    fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit>;
+
+    /// Why a query finds the tool in this place: the words of the query that count for it, in the query's order.
+    fn explain(&self, _query: &str, _position: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The words of the tools that are nearest to those of a query, for an answer that found nothing.
+    fn nearest(&self, _query: &str, _limit: usize) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The ranking that is used unless a host brings its own. It indexes the view when it is first asked: who calls what it
 /// knows never searches.
 #[must_use]
 pub fn default_ranker(view: &View) -> Arc<dyn Ranker> {
-    Arc::new(Late { view: view.clone(), index: OnceLock::new() })
-}
-
-/// An index that is made when it is first needed.
-#[derive(Debug)]
-struct Late {
-    view: View,
-    index: OnceLock<Bm25>,
-}
-
-impl Ranker for Late {
-    fn rank(&self, query: &str, keep: &dyn Fn(&Tool) -> bool) -> Vec<Hit> {
-        self.index.get_or_init(|| Bm25::new(&self.view)).rank(query, keep)
-    }
-}
-
-/// Cuts text into lower-case words: runs of letters and digits, cut again where the case or the kind changes
-/// (`getHTTPPage2` is `get http page 2`).
-pub(crate) fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
-        let chars: Vec<char> = run.chars().collect();
-        let mut start = 0;
-        for at in 1..chars.len() {
-            let (before, here) = (chars[at - 1], chars[at]);
-            let after = chars.get(at + 1);
-            let hump = before.is_lowercase() && here.is_uppercase();
-            let end_of_capitals =
-                before.is_uppercase() && here.is_uppercase() && after.is_some_and(|c| c.is_lowercase());
-            if hump || end_of_capitals || before.is_numeric() != here.is_numeric() {
-                words.push(lower(&chars[start..at]));
-                start = at;
-            }
-        }
-        words.push(lower(&chars[start..]));
-    }
-    words
-}
-
-fn lower(chars: &[char]) -> String {
-    chars.iter().flat_map(|c| c.to_lowercase()).collect()
-}
-
-/// A name without case and separators, for comparing names that people write in many ways.
-pub(crate) fn bare(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    Arc::new(Late::new(view))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::catalogue::{Catalogue, ExternalSettings, Health, Listing, external_part};
+    use crate::scope::Scope;
+
+    /// A view of servers with tools that have nothing but names.
+    pub(super) fn view(servers: &[(&str, &[&str])]) -> View {
+        let tools = |names: &[&str]| names.iter().map(|name| json!({"name": name})).collect();
+        servers_view(servers.iter().map(|(name, names)| (*name, tools(names))).collect())
+    }
+
+    fn servers_view(servers: Vec<(&str, Vec<Value>)>) -> View {
+        let parts: Vec<_> = servers.into_iter().map(|(name, tools)| part(name, tools)).collect();
+        Scope::default().view(&Catalogue::merge(&parts))
+    }
+
+    fn part(name: &str, tools: Vec<Value>) -> crate::catalogue::Part {
+        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+        external_part(name, &ExternalSettings::default(), &listing)
+    }
+
+    fn hub() -> View {
+        servers_view(vec![
+            (
+                "disk",
+                vec![
+                    json!({"name": "read_file", "description": "Reads a file of the disk."}),
+                    json!({"name": "list_folder", "description": "Lists a folder."}),
+                ],
+            ),
+            (
+                "hub",
+                vec![
+                    json!({"name": "create_issue", "description": "Opens a ticket in a repository."}),
+                    json!({"name": "list_issues", "description": "Lists tickets. Use create_issue to open one, create_issue is better."}),
+                    json!({"name": "get_weather", "description": "Weather of a city.", "inputSchema": {"type": "object",
+                    "properties": {"city": {"type": "string", "description": "Where", "enum": ["Reykjavik"]}}}}),
+                    json!({"name": "hackernews_top", "description": "Front page."}),
+                    json!({"name": "suche", "description": "Sucht die Dateien in einem Ordner und zeigt sie."}),
+                    json!({"name": "sousuo", "description": "使用必应搜索网页"}),
+                ],
+            ),
+        ])
+    }
+
+    fn ranked(view: &View, query: &str) -> Vec<String> {
+        let hits = Lexical::new(view).rank(query, None, 10);
+        hits.iter().map(|hit| view.tools()[hit.position].id().tool().to_owned()).collect()
+    }
 
     #[test]
-    fn words_of_identifiers() {
-        assert_eq!(words("getHTTPPage2 create_issue"), ["get", "http", "page", "2", "create", "issue"]);
-        assert_eq!(words("Größe über"), ["größe", "über"]);
-        assert!(words("--- /").is_empty());
-        assert_eq!(bare("create_Issue"), bare("createIssue"));
+    fn exact_names_come_first_however_written() {
+        let view = hub();
+        for query in [
+            "create_issue",
+            "createIssue",
+            "hub/create_issue",
+            "HUB create issue",
+            "hub__create_issue",
+            "please call create_issue now",
+        ] {
+            assert_eq!(ranked(&view, query)[0], "create_issue", "{query}");
+        }
+        let mut both = ranked(&view, "get_weather, read_file");
+        both.truncate(2);
+        both.sort();
+        assert_eq!(both, ["get_weather", "read_file"]);
+    }
+
+    #[test]
+    fn rare_words_count_more_and_nothing_is_found_by_accident() {
+        let view = hub();
+        assert_eq!(ranked(&view, "weather in a city")[0], "get_weather");
+        assert_eq!(ranked(&view, "open a ticket")[0], "create_issue");
+        for nothing in ["the", "  -- ", "xyzzy", "", "object string properties"] {
+            assert_eq!(ranked(&view, nothing), Vec::<String>::new(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn words_are_found_in_other_forms() {
+        let view = hub();
+        assert_eq!(ranked(&view, "hacker news")[0], "hackernews_top");
+        assert_eq!(ranked(&view, "reykjavik")[0], "get_weather");
+        assert_eq!(ranked(&view, "wether")[0], "get_weather", "a slip");
+        assert_eq!(ranked(&view, "Dateien suchen")[0], "suche");
+        assert_eq!(ranked(&view, "搜索")[0], "sousuo");
+        #[cfg(feature = "words")]
+        assert_eq!(ranked(&view, "directory contents")[0], "list_folder", "a synonym");
+    }
+
+    #[test]
+    fn a_search_of_one_server_sees_no_other() {
+        let view = hub();
+        let hits = Lexical::new(&view).rank("list", Some("disk"), 10);
+        assert!(!hits.is_empty());
+        assert!(hits.iter().all(|hit| view.tools()[hit.position].id().server() == "disk"));
+        assert!(Lexical::new(&view).rank("create_issue", Some("disk"), 10).iter().all(|hit| !hit.exact));
+    }
+
+    #[test]
+    fn why_a_tool_was_found_and_what_was_near() {
+        let view = hub();
+        let index = Lexical::new(&view);
+        let weather = view.tools().iter().position(|tool| tool.id().tool() == "get_weather").unwrap();
+        assert_eq!(index.explain("weather in wonderland", weather), ["weather"]);
+        assert_eq!(index.nearest("wether", 3), ["weather"]);
+    }
+
+    #[test]
+    fn an_updated_index_is_the_one_that_reading_all_makes() {
+        let disk = part(
+            "disk",
+            vec![json!({"name": "read_file", "description": "Reads a file."}), json!({"name": "zap"})],
+        );
+        let hub = part("hub", vec![json!({"name": "create_issue", "description": "Opens a ticket."})]);
+        let changed = part(
+            "disk",
+            vec![
+                json!({"name": "append", "description": "Adds to a file."}),
+                json!({"name": "read_file", "description": "Reads it."}),
+            ],
+        );
+        let view = |parts: &[&crate::catalogue::Part]| {
+            Scope::default().view(&Catalogue::merge(parts.iter().copied()))
+        };
+        let (before, after) = (view(&[&disk, &hub]), view(&[&changed, &hub]));
+        let (updated, whole) = (Lexical::new(&before).updated(&after), Lexical::new(&after));
+        for query in ["file", "add to a file", "create ticket", "zap", "hub", "reads"] {
+            assert_eq!(updated.rank(query, None, 10), whole.rank(query, None, 10), "{query}");
+        }
+        assert!(updated.rank("zap", None, 10).is_empty());
+    }
+
+    #[test]
+    fn what_is_hidden_has_no_say() {
+        let (disk, hub) = (
+            part("disk", vec![json!({"name": "read_file"})]),
+            part("hub", vec![json!({"name": "read_issue"})]),
+        );
+        let all = Catalogue::merge(&[disk, hub.clone()]);
+        let scope = Scope::new(&[], &crate::Profile::new("a").allow(["hub/*"])).unwrap();
+        let (seen, alone) = (scope.view(&all), Scope::default().view(&Catalogue::merge(&[hub])));
+        let whole = Lexical::new(&Scope::default().view(&all));
+        for query in ["read", "file", "fiel", "issue"] {
+            assert_eq!(
+                whole.updated(&seen).rank(query, None, 9),
+                Lexical::new(&alone).rank(query, None, 9),
+                "{query}"
+            );
+        }
+    }
+
+    #[test]
+    fn fusion_adds_what_the_other_finds_and_keeps_names_first() {
+        #[derive(Debug)]
+        struct Last;
+        impl Ranker for Last {
+            fn rank(&self, _: &str, _: Option<&str>, _: usize) -> Vec<Hit> {
+                vec![Hit { position: 1, score: 1.0, exact: false }]
+            }
+        }
+        let view = hub();
+        let fused = Fused::new(Arc::new(Lexical::new(&view)), Arc::new(Last), 5.0);
+        let first = |query: &str| fused.rank(query, None, 5)[0].position;
+        assert_eq!(first("weather"), 1);
+        assert_eq!(view.tools()[first("get_weather")].id().tool(), "get_weather");
+    }
+
+    proptest::proptest! {
+        /// Leaving out what cannot be among the best changes nothing: the best few are the start of all.
+        #[test]
+        fn the_best_are_the_best_of_all(query in "[a-z]{1,6}( [a-z]{1,6}){0,4}|(list|read|file|issue|city|open|ticket| ){1,8}", limit in 1_usize..6) {
+            let view = hub();
+            let index = Lexical::new(&view);
+            let all = index.rank(&query, None, usize::MAX);
+            let few = index.rank(&query, None, limit);
+            proptest::prop_assert_eq!(&all[..limit.min(all.len())], &few[..]);
+        }
     }
 }

@@ -15,7 +15,7 @@ pub use table::table;
 
 use crate::catalogue::NativeCatalogue;
 use crate::lint::{self, Accepted, Finding, Rule};
-use crate::session::Agent;
+use crate::scope::Agent;
 
 /// The variable with which the generated document is written anew.
 pub const BLESS: &str = "ASTER_BLESS";

@@ -1,0 +1,79 @@
+//! What of a tool is searched, and how much each part counts.
+
+use serde_json::Value;
+
+use crate::catalogue::{Server, Tool};
+
+/// The parts of a tool that are searched, each with its own weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// The server's name and title.
+    Server,
+    /// The tool's name and title.
+    Name,
+    /// The tool's description.
+    Description,
+    /// The names of its parameters.
+    Parameter,
+    /// Their descriptions.
+    ParameterDescription,
+    /// The texts that they may be.
+    Value,
+    /// What the server says of itself.
+    ServerDescription,
+}
+
+/// How many fields there are.
+pub(super) const FIELDS: usize = 7;
+
+/// How many words each field has on average in public tools (LiveMCPBench's and Toucan's, rounded).
+pub(super) const AVERAGE_LENGTHS: [f32; FIELDS] = [6.0, 3.0, 20.0, 4.0, 9.0, 2.0, 15.0];
+
+/// How deep parameters are looked for in a schema.
+const MAX_DEPTH: usize = 6;
+
+/// How many characters of a description are read: the longest say in their first words what they do.
+const MAX_TEXT: usize = 4_000;
+
+/// Hands over every text of a tool with its field. A schema's keywords are not content: only names of properties,
+/// descriptions and the texts of `enum` and `const` are.
+pub(super) fn texts<'a>(tool: &'a Tool, server: Option<&'a Server>, text: &mut dyn FnMut(Field, &'a str)) {
+    text(Field::Server, tool.id().server());
+    if let Some(server) = server {
+        text(Field::Server, server.title.as_deref().unwrap_or_default());
+        text(Field::ServerDescription, server.description.as_deref().unwrap_or_default());
+    }
+    text(Field::Name, tool.id().tool());
+    text(Field::Description, start(tool.description()));
+    parameters(tool.input_schema(), MAX_DEPTH, text);
+}
+
+fn start(text: &str) -> &str {
+    text.char_indices().nth(MAX_TEXT).map_or(text, |(at, _)| &text[..at])
+}
+
+fn parameters<'a>(schema: &'a Value, depth: usize, text: &mut dyn FnMut(Field, &'a str)) {
+    let (Some(schema), Some(deeper)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    for (key, value) in schema {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    text(Field::Parameter, name);
+                    if let Some(description) = property.get("description").and_then(Value::as_str) {
+                        text(Field::ParameterDescription, start(description));
+                    }
+                    parameters(property, deeper, text);
+                }
+            }
+            ("enum", Value::Array(values)) => {
+                values.iter().filter_map(Value::as_str).for_each(|value| text(Field::Value, value));
+            }
+            ("const", Value::String(value)) => text(Field::Value, value),
+            ("items", items @ Value::Object(_)) => parameters(items, deeper, text),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(parts)) => {
+                parts.iter().for_each(|part| parameters(part, deeper, text));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Two rankings as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Hit, Ranker};
+
+/// How much the first ranks count for more than the later ones: the constant of reciprocal rank fusion.
+///
+/// Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods" (2009).
+const RANK: f64 = 60.0;
+
+/// How many hits of each are looked at, at least.
+const DEPTH: usize = 50;
+
+/// A ranking that puts together two: ours and one of the host's own, for example by embeddings.
+///
+/// Ranks are fused and not scores, which mean nothing to each other: a tool gets `weight / (60 + rank)` from each. What the
+/// first finds by its exact name stays first.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use aster_runtime::search::{Fused, Hit, Ranker};
+///
+/// #[derive(Debug)]
+/// struct ByEmbedding;
+///
+/// impl Ranker for ByEmbedding {
+///     fn rank(&self, _query: &str, _server: Option<&str>, limit: usize) -> Vec<Hit> {
+///         // A host would compare the query's vector with those of the tools here.
+///         let hits = [(2, 0.9), (0, 0.4)].map(|(position, score)| Hit { position, score, exact: false });
+///         hits.into_iter().take(limit).collect()
+///     }
+/// }
+///
+/// # fn fuse(lexical: Arc<dyn Ranker>) {
+/// let ranker = Fused::new(lexical, Arc::new(ByEmbedding), 0.5);
+/// # let _ = ranker;
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Fused {
+    first: Arc<dyn Ranker>,
+    second: Arc<dyn Ranker>,
+    weight: f64,
+}
+
+impl Fused {
+    /// Fuses two rankings of the same view; the second counts `weight` times as much as the first.
+    #[must_use]
+    pub fn new(first: Arc<dyn Ranker>, second: Arc<dyn Ranker>, weight: f64) -> Self {
+        Self { first, second, weight }
+    }
+}
+
+impl Ranker for Fused {
+    fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit> {
+        let depth = limit.max(DEPTH);
+        let mut hits: BTreeMap<usize, Hit> = BTreeMap::new();
+        for (ranker, weight) in [(&self.first, 1.0), (&self.second, self.weight)] {
+            for (rank, hit) in ranker.rank(query, server, depth).into_iter().enumerate() {
+                let fused = hits.entry(hit.position).or_insert(Hit { score: 0.0, exact: false, ..hit });
+                fused.score += weight / (RANK + 1.0 + rank as f64);
+                fused.exact |= hit.exact;
+            }
+        }
+        let mut hits: Vec<Hit> = hits.into_values().collect();
+        hits.sort_by(|a, b| {
+            b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score)).then(a.position.cmp(&b.position))
+        });
+        hits.truncate(limit);
+        hits
+    }
+
+    fn explain(&self, query: &str, position: usize) -> Vec<String> {
+        let words = self.first.explain(query, position);
+        if words.is_empty() { self.second.explain(query, position) } else { words }
+    }
+
+    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
+        self.first.nearest(query, limit)
+    }
+}

@@ -1,0 +1,400 @@
+//! The inverted index: for each word, the tools it occurs in and how much it says there.
+//!
+//! What a word says in a tool depends on that tool alone: lengths are measured against those of public tools and not of the
+//! other tools here. So an index takes over from an earlier one what it has of the same tools, and no tool that a session
+//! cannot see has a say.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt};
+
+use super::fields::{AVERAGE_LENGTHS, FIELDS, Field, texts};
+use super::language::{Guess, Language, function_word, is_stop};
+use super::settings::Settings;
+use super::table::WordTable;
+use super::tokens;
+use crate::catalogue::{Server, Tool};
+use crate::scope::View;
+
+/// A word's place in the vocabulary.
+pub(super) type TermId = u32;
+
+/// What an impact of 1 is stored as.
+const IMPACT: f32 = 8192.0;
+
+/// The words of all tools of a view, and where they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    /// The stems, each with its number. Some may be of an earlier view and occur no longer.
+    terms: HashMap<Box<str>, TermId>,
+    /// Where the postings of each term start; one more than there are terms.
+    starts: Vec<u32>,
+    /// The tools a term occurs in, ascending.
+    tools: Vec<u32>,
+    /// What it says there: BM25's saturated, length-normalised frequency over all fields.
+    impacts: Vec<u16>,
+    /// The greatest impact of each term.
+    best: Vec<f32>,
+    /// How telling each term is.
+    idf: Vec<f32>,
+    /// Where the words of each tool's name start; one more than there are tools.
+    name_starts: Vec<u32>,
+    name_terms: Vec<TermId>,
+    /// The tools' places in the space of meanings, each of length 127.
+    meanings: Vec<i8>,
+    /// The languages but English that occur.
+    languages: Vec<Language>,
+    count: usize,
+}
+
+impl Index {
+    /// Reads the tools of `view`, save those that `before` has already read for its own view.
+    pub(super) fn new(
+        view: &View,
+        settings: &Settings,
+        table: &WordTable,
+        before: Option<(&Self, &View)>,
+    ) -> Self {
+        let (before, known) = match before {
+            Some((before, old_view)) => (before, positions(old_view, view)),
+            None => (&Self::default(), Vec::new()),
+        };
+        let mut reader = Reader::new(settings, table, before);
+        let mut taken = vec![u32::MAX; view.tools().len()];
+        for (old, &new) in known.iter().enumerate().filter(|(_, new)| **new != u32::MAX) {
+            taken[new as usize] = old as u32;
+        }
+        for (tool, server) in with_servers(view) {
+            match taken[reader.count as usize] {
+                u32::MAX => reader.read_tool(tool, server),
+                old => reader.take_over(before, old as usize),
+            }
+        }
+        reader.index(before, &known)
+    }
+
+    /// How many tools there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The number of a stem that occurs.
+    pub(super) fn term(&self, stem: &str) -> Option<TermId> {
+        self.terms.get(stem).copied().filter(|&term| self.frequency(term) > 0)
+    }
+
+    /// The stems that occur.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, TermId)> {
+        self.terms.iter().map(|(term, &id)| (&**term, id)).filter(|&(_, term)| self.frequency(term) > 0)
+    }
+
+    /// The stem of a term; for explanations, which are rare.
+    pub(super) fn text(&self, term: TermId) -> &str {
+        self.terms().find(|&(_, id)| id == term).map_or("", |(text, _)| text)
+    }
+
+    /// The languages but English that occur.
+    pub(super) fn languages(&self) -> &[Language] {
+        &self.languages
+    }
+
+    /// The tools that a term occurs in, ascending, and what it says in each.
+    pub(super) fn postings(&self, term: TermId) -> (&[u32], &[u16]) {
+        let range = self.range(term);
+        (&self.tools[range.clone()], &self.impacts[range])
+    }
+
+    fn range(&self, term: TermId) -> Range<usize> {
+        self.starts[term as usize] as usize..self.starts[term as usize + 1] as usize
+    }
+
+    /// What a stored impact is of 1.
+    pub(super) fn impact(stored: u16) -> f32 {
+        f32::from(stored) / IMPACT
+    }
+
+    /// In how many tools a term occurs.
+    pub(super) fn frequency(&self, term: TermId) -> usize {
+        self.range(term).len()
+    }
+
+    /// How telling a term is.
+    pub(super) fn idf(&self, term: TermId) -> f32 {
+        self.idf[term as usize]
+    }
+
+    /// How telling a word is that does not occur.
+    pub(super) fn highest_idf(&self) -> f32 {
+        idf(self.count, 0)
+    }
+
+    /// The most that a term says anywhere.
+    pub(super) fn best(&self, term: TermId) -> f32 {
+        self.best[term as usize]
+    }
+
+    /// The words of a tool's name.
+    pub(super) fn name(&self, tool: usize) -> &[TermId] {
+        &self.name_terms[self.name_starts[tool] as usize..self.name_starts[tool + 1] as usize]
+    }
+
+    /// A tool's place in the space of meanings, of length 127; empty where there is none.
+    pub(super) fn meaning(&self, tool: usize) -> &[i8] {
+        let dimensions = self.meanings.len() / self.count.max(1);
+        &self.meanings[tool * dimensions..(tool + 1) * dimensions]
+    }
+}
+
+/// Robertson and Spärck Jones's weight, never below 0.
+fn idf(count: usize, frequency: usize) -> f32 {
+    let (count, frequency) = (count as f32, frequency as f32);
+    (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln()
+}
+
+/// For each tool of the old view its place in the new one; `u32::MAX` where it or its server is another.
+fn positions(old: &View, new: &View) -> Vec<u32> {
+    let says =
+        |server: Option<&Server>| server.map(|server| (server.title.clone(), server.description.clone()));
+    let mut fresh = with_servers(new).enumerate().peekable();
+    with_servers(old)
+        .map(|(tool, server)| {
+            while fresh.next_if(|(_, (other, _))| other.id() < tool.id()).is_some() {}
+            let same =
+                fresh.next_if(|(_, (other, about))| Arc::ptr_eq(other, tool) && says(*about) == says(server));
+            same.map_or(u32::MAX, |(position, _)| position as u32)
+        })
+        .collect()
+}
+
+/// The tools with their servers, which are in the same order.
+pub(super) fn with_servers(view: &View) -> impl Iterator<Item = (&Arc<Tool>, Option<&Server>)> {
+    let mut servers = view.servers().iter().peekable();
+    view.tools().iter().map(move |tool| {
+        while servers.next_if(|server| server.name.as_str() < tool.id().server()).is_some() {}
+        (tool, servers.peek().copied().filter(|server| server.name == tool.id().server()))
+    })
+}
+
+/// A word as it stands in texts, looked at once.
+struct Raw {
+    text: Box<str>,
+    english: TermId,
+    function_word: u16,
+}
+
+/// Reads tools into an index. Each word is stemmed once, however often it occurs.
+struct Reader<'a> {
+    settings: &'a Settings,
+    table: &'a WordTable,
+    raws: HashMap<Box<str>, u32>,
+    raw: Vec<Raw>,
+    foreign: HashMap<(u32, Language), TermId>,
+    terms: HashMap<Box<str>, TermId>,
+    /// For each term its word in the table.
+    known: Vec<Option<u16>>,
+    /// For each term the tools that were read and what it says there.
+    fresh: Vec<Vec<(u32, u16)>>,
+    name_starts: Vec<u32>,
+    name_terms: Vec<TermId>,
+    meanings: Vec<i8>,
+    languages: Vec<Language>,
+    count: u32,
+    // What is used again from text to text, and from tool to tool.
+    text: Vec<u32>,
+    words: Vec<(TermId, Field)>,
+    lengths: [u32; FIELDS],
+    meaning: Vec<f32>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(settings: &'a Settings, table: &'a WordTable, before: &Index) -> Self {
+        let dimensions = if settings.meaning > 0.0 { table.dimensions() } else { 0 };
+        let terms = before.terms.clone();
+        let mut known = vec![None; terms.len()];
+        for (stem, &term) in &terms {
+            known[term as usize] = table.find(stem);
+        }
+        Self {
+            settings,
+            table,
+            raws: HashMap::new(),
+            raw: Vec::new(),
+            foreign: HashMap::new(),
+            fresh: vec![Vec::new(); terms.len()],
+            terms,
+            known,
+            name_starts: vec![0],
+            name_terms: Vec::new(),
+            meanings: Vec::new(),
+            languages: before.languages.clone(),
+            count: 0,
+            text: Vec::new(),
+            words: Vec::new(),
+            lengths: [0; FIELDS],
+            meaning: vec![0.0; dimensions],
+        }
+    }
+
+    fn term(&mut self, stem: &str) -> TermId {
+        if let Some(&id) = self.terms.get(stem) {
+            return id;
+        }
+        let id = self.terms.len() as TermId;
+        self.known.push(self.table.find(stem));
+        self.terms.insert(stem.into(), id);
+        self.fresh.push(Vec::new());
+        id
+    }
+
+    fn raw(&mut self, word: &str) -> u32 {
+        if let Some(&id) = self.raws.get(word) {
+            return id;
+        }
+        let id = self.raw.len() as u32;
+        let english =
+            if self.settings.stems { self.term(&Language::English.stem(word)) } else { self.term(word) };
+        self.raw.push(Raw { text: word.into(), english, function_word: function_word(word) });
+        self.raws.insert(word.into(), id);
+        id
+    }
+
+    fn read_tool(&mut self, tool: &Tool, server: Option<&Server>) {
+        self.words.clear();
+        self.lengths = [0; FIELDS];
+        texts(tool, server, &mut |field, text| self.read(field, text));
+        self.finish();
+    }
+
+    fn read(&mut self, field: Field, text: &str) {
+        if self.settings.fields[field as usize] <= 0.0 {
+            return;
+        }
+        let mut words = std::mem::take(&mut self.text);
+        words.clear();
+        tokens::words(text, &mut |word| words.push(self.raw(word)));
+        let mut guess = Guess::default();
+        for &word in &words {
+            let raw = &self.raw[word as usize];
+            if raw.function_word != 0 || !raw.text.is_ascii() {
+                guess.see(&raw.text, raw.function_word);
+            }
+        }
+        let language = if self.settings.stems { guess.language() } else { Language::English };
+        if language != Language::English && !self.languages.contains(&language) {
+            self.languages.push(language);
+        }
+        let stops = |raw: &Raw| self.settings.stop_words && is_stop(raw.function_word, language);
+        // A name that says nothing is still a name.
+        if !words.iter().all(|&word| stops(&self.raw[word as usize])) {
+            words.retain(|&word| !stops(&self.raw[word as usize]));
+        }
+        let name = self.name_terms.len();
+        for &word in &words {
+            let term = self.stem(word, language);
+            self.words.push((term, field));
+            self.lengths[field as usize] += 1;
+            if field == Field::Name && !self.name_terms[name..].contains(&term) {
+                self.name_terms.push(term);
+            }
+        }
+        self.text = words;
+    }
+
+    fn stem(&mut self, word: u32, language: Language) -> TermId {
+        if language == Language::English {
+            return self.raw[word as usize].english;
+        }
+        if let Some(&term) = self.foreign.get(&(word, language)) {
+            return term;
+        }
+        let term = self.term(&language.stem(&self.raw[word as usize].text));
+        self.foreign.insert((word, language), term);
+        term
+    }
+
+    /// Turns the words of one tool into what each says there.
+    fn finish(&mut self) {
+        let Settings { fields, length, saturation, .. } = *self.settings;
+        let norms: [f32; FIELDS] = std::array::from_fn(|field| {
+            fields[field] / (1.0 - length + length * self.lengths[field] as f32 / AVERAGE_LENGTHS[field])
+        });
+        self.words.sort_unstable_by_key(|&(term, _)| term);
+        self.meaning.fill(0.0);
+        for same in self.words.chunk_by(|a, b| a.0 == b.0) {
+            let frequency: f32 = same.iter().map(|&(_, field)| norms[field as usize]).sum();
+            let impact = frequency * (saturation + 1.0) / (saturation + frequency);
+            let term = same[0].0 as usize;
+            if !self.meaning.is_empty()
+                && let Some(word) = self.known[term]
+            {
+                // What is said often is not meant as often.
+                self.table.add_vector(word, impact.min(1.5), &mut self.meaning);
+            }
+            self.fresh[term].push((self.count, (impact * IMPACT) as u16));
+        }
+        let norm = self.meaning.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-6);
+        self.meanings.extend(self.meaning.iter().map(|value| (value / norm * 127.0).round() as i8));
+        self.next();
+    }
+
+    /// What an earlier index has of a tool besides its postings.
+    fn take_over(&mut self, before: &Index, tool: usize) {
+        self.name_terms.extend(before.name(tool));
+        self.meanings.extend(before.meaning(tool));
+        self.next();
+    }
+
+    fn next(&mut self) {
+        self.count += 1;
+        self.name_starts.push(self.name_terms.len() as u32);
+    }
+
+    fn index(self, before: &Index, known: &[u32]) -> Index {
+        let count = self.count as usize;
+        let terms = self.fresh.len();
+        let mut index = Index {
+            terms: self.terms,
+            starts: Vec::with_capacity(terms + 1),
+            best: Vec::with_capacity(terms),
+            idf: Vec::with_capacity(terms),
+            name_starts: self.name_starts,
+            name_terms: self.name_terms,
+            meanings: self.meanings,
+            languages: self.languages,
+            count,
+            ..Index::default()
+        };
+        for (term, fresh) in self.fresh.iter().enumerate() {
+            let start = index.tools.len();
+            index.starts.push(start as u32);
+            let mut fresh = fresh.iter().copied().peekable();
+            if term < before.best.len() {
+                let (tools, impacts) = before.postings(term as TermId);
+                for (&tool, &impact) in tools.iter().zip(impacts) {
+                    let tool = known[tool as usize];
+                    if tool == u32::MAX {
+                        continue;
+                    }
+                    while let Some((tool, impact)) = fresh.next_if(|(other, _)| *other < tool) {
+                        index.tools.push(tool);
+                        index.impacts.push(impact);
+                    }
+                    index.tools.push(tool);
+                    index.impacts.push(impact);
+                }
+            }
+            for (tool, impact) in fresh {
+                index.tools.push(tool);
+                index.impacts.push(impact);
+            }
+            let best = index.impacts[start..].iter().copied().max().unwrap_or_default();
+            index.best.push(Index::impact(best));
+            index.idf.push(idf(count, index.tools.len() - start));
+        }
+        index.starts.push(index.tools.len() as u32);
+        index.tools.shrink_to_fit();
+        index.impacts.shrink_to_fit();
+        index
+    }
+}

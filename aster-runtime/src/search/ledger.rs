@@ -1,0 +1,231 @@
+//! Adding up what the words of a query say in each tool, and finding the best without looking at every one.
+//!
+//! The words are taken from the weightiest to the lightest. Once those that are left could not lift a tool that has nothing
+//! yet above the best so far, they are only added to tools that have something. What is left out is left out because it
+//! cannot be among the best: the answer is the same as by looking at all.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::index::Index;
+use super::lexical::Bounds;
+use super::query::Group;
+
+/// What one tool has got so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Account {
+    score: f32,
+    /// How much of the query it covers.
+    covered: f32,
+    /// What the group that is being counted has brought.
+    best: f32,
+    best_covered: f32,
+    /// Of which query and group the last entry is.
+    stamp: u64,
+}
+
+/// The accounts of the tools, kept from query to query so that none has to be cleared.
+#[derive(Debug, Default)]
+struct Ledger {
+    accounts: Vec<Account>,
+    /// The tools that have something.
+    touched: Vec<u32>,
+    stamp: u64,
+    scores: Vec<f32>,
+}
+
+thread_local! {
+    static LEDGER: RefCell<Ledger> = RefCell::default();
+}
+
+/// The room for groups in a stamp; a query is too short to have as many.
+const GROUPS: u64 = 1 << 12;
+
+/// Below so many postings it costs more to think about leaving some out.
+const FEW: usize = 1_000;
+
+/// The best tools of a range with their scores, best first, and the scores of `also`. `rest` makes the score of a tool from
+/// its sum.
+pub(super) fn best(
+    index: &Index,
+    groups: &[Group],
+    range: Range<u32>,
+    limit: usize,
+    bounds: Bounds,
+    rest: &dyn Fn(u32, f32) -> f32,
+    also: &[u32],
+) -> (Vec<(f32, u32)>, Vec<f32>) {
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.start(index.count());
+        ledger.add(index, groups, &range, limit, bounds);
+        let also = also.iter().map(|&tool| ledger.base(tool, bounds).map_or(0.0, |base| rest(tool, base)));
+        let also = also.collect();
+        (ledger.select(limit, bounds, rest), also)
+    })
+}
+
+impl Ledger {
+    fn start(&mut self, tools: usize) {
+        if self.accounts.len() < tools {
+            self.accounts.resize(tools, Account::default());
+        }
+        self.touched.clear();
+        self.stamp = (self.stamp / GROUPS + 1) * GROUPS;
+    }
+
+    fn add(&mut self, index: &Index, groups: &[Group], range: &Range<u32>, limit: usize, bounds: Bounds) {
+        let most = |group: &Group| {
+            group
+                .members
+                .iter()
+                .map(|member| member.weight * member.idf * index.best(member.term))
+                .fold(0.0, f32::max)
+        };
+        let mut order: Vec<(f32, &Group)> = groups.iter().map(|group| (most(group), group)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let whole: f32 = order.iter().map(|(most, _)| most).sum();
+        let mut left = whole;
+        let mut closed = false;
+        for (most, group) in order {
+            let postings: usize = group.members.iter().map(|member| index.frequency(member.term)).sum();
+            // Before half is counted there is hardly a bar that the other half could not reach.
+            if !closed && postings > FEW && left < 0.5 * whole && self.touched.len() >= limit {
+                let reach =
+                    left * (1.0 + bounds.most_covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
+                closed = reach < self.nth_best(limit, bounds);
+                if closed {
+                    self.touched.sort_unstable();
+                }
+            }
+            self.stamp += 1;
+            for member in &group.members {
+                let (tools, impacts) = index.postings(member.term);
+                let start = tools.partition_point(|&tool| tool < range.start);
+                let end = tools.partition_point(|&tool| tool < range.end);
+                let (tools, impacts) = (&tools[start..end], &impacts[start..end]);
+                let factor = member.weight * member.idf;
+                let covered = group.idf * member.weight;
+                if closed {
+                    self.count_touched(tools, impacts, factor, covered);
+                } else {
+                    self.count(tools, impacts, factor, covered);
+                }
+            }
+            left -= most;
+        }
+    }
+
+    fn count(&mut self, tools: &[u32], impacts: &[u16], factor: f32, covered: f32) {
+        let first = self.stamp / GROUPS * GROUPS;
+        for (&tool, &impact) in tools.iter().zip(impacts) {
+            let account = &mut self.accounts[tool as usize];
+            if account.stamp < first {
+                *account = Account::default();
+                self.touched.push(tool);
+            }
+            account.enter(self.stamp, factor * Index::impact(impact), covered);
+        }
+    }
+
+    /// The same for tools that have something already.
+    fn count_touched(&mut self, tools: &[u32], impacts: &[u16], factor: f32, covered: f32) {
+        let first = self.stamp / GROUPS * GROUPS;
+        if self.touched.len() * 8 > tools.len() {
+            for (&tool, &impact) in tools.iter().zip(impacts) {
+                let account = &mut self.accounts[tool as usize];
+                if account.stamp >= first {
+                    account.enter(self.stamp, factor * Index::impact(impact), covered);
+                }
+            }
+            return;
+        }
+        let mut at = 0;
+        for &tool in &self.touched {
+            at += ahead(&tools[at..], tool);
+            if tools.get(at) == Some(&tool) {
+                self.accounts[tool as usize].enter(self.stamp, factor * Index::impact(impacts[at]), covered);
+            }
+        }
+    }
+
+    /// A tool's score but for its name and meaning.
+    fn base(&self, tool: u32, bounds: Bounds) -> Option<f32> {
+        let account = &self.accounts[tool as usize];
+        let known = account.stamp >= self.stamp / GROUPS * GROUPS;
+        known.then_some(account.score * (1.0 + bounds.query_coverage * account.covered))
+    }
+
+    /// At least what the last of the best will have.
+    fn nth_best(&mut self, limit: usize, bounds: Bounds) -> f32 {
+        let mut scores = std::mem::take(&mut self.scores);
+        scores.clear();
+        scores.extend(self.touched.iter().filter_map(|&tool| self.base(tool, bounds)));
+        let nth = match limit.checked_sub(1).filter(|&place| place < scores.len()) {
+            Some(place) => *scores.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1,
+            None => 0.0,
+        };
+        self.scores = scores;
+        nth
+    }
+
+    fn select(&mut self, limit: usize, bounds: Bounds, rest: &dyn Fn(u32, f32) -> f32) -> Vec<(f32, u32)> {
+        let mut bases: Vec<(f32, u32)> =
+            self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))).collect();
+        let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        // The best by what is known set the bar that the others must be able to reach.
+        let sure = limit.saturating_mul(2).max(16);
+        let mut best: Vec<(f32, u32)> = Vec::new();
+        if bases.len() > sure {
+            bases.select_nth_unstable_by(sure, better);
+        }
+        let (likely, others) = bases.split_at(bases.len().min(sure));
+        best.extend(likely.iter().map(|&(base, tool)| (rest(tool, base), tool)));
+        best.sort_unstable_by(better);
+        best.truncate(limit);
+        let full = best.len() == limit;
+        let bar = best.last().filter(|_| full).map_or(f32::NEG_INFINITY, |last| last.0);
+        for &(base, tool) in others {
+            if base * (1.0 + bounds.name_coverage) + bounds.meaning >= bar {
+                best.push((rest(tool, base), tool));
+            }
+        }
+        best.sort_unstable_by(better);
+        best.truncate(limit);
+        best
+    }
+}
+
+impl Account {
+    /// Of the words of a group only the one that says most counts.
+    fn enter(&mut self, stamp: u64, value: f32, covered: f32) {
+        if self.stamp != stamp {
+            *self = Self {
+                score: self.score + value,
+                covered: self.covered + covered,
+                best: value,
+                best_covered: covered,
+                stamp,
+            };
+            return;
+        }
+        if value > self.best {
+            self.score += value - self.best;
+            self.best = value;
+        }
+        if covered > self.best_covered {
+            self.covered += covered - self.best_covered;
+            self.best_covered = covered;
+        }
+    }
+}
+
+/// How far ahead in an ascending list the first place is that is not below `wanted`: near ones are found soonest.
+fn ahead(list: &[u32], wanted: u32) -> usize {
+    let mut step = 1;
+    while step < list.len() && list[step] < wanted {
+        step *= 2;
+    }
+    let from = step / 2;
+    let to = list.len().min(step + 1);
+    from + list[from..to].partition_point(|&value| value < wanted)
+}

@@ -1,0 +1,80 @@
+//! Queries that are names of tools, however they are written.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use super::index::with_servers;
+use super::tokens::bare;
+use crate::catalogue::{Server, Tool};
+use crate::scope::View;
+
+/// The tools by their names without case and separators: alone, after their server's name, and after its title.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The digest of each name with a tool that may have it, ascending.
+    tools: Vec<(u32, u32)>,
+}
+
+fn digest(name: &str) -> u32 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(name) as u32
+}
+
+/// All that a tool is called.
+fn names(tool: &Tool, server: Option<&Server>) -> [Option<String>; 3] {
+    let name = bare(tool.id().tool());
+    let after = |prefix: &str| format!("{}{name}", bare(prefix));
+    let titled = server.and_then(|server| server.title.as_deref()).map(after);
+    [Some(after(tool.id().server())), titled, Some(name)]
+}
+
+impl Names {
+    pub(super) fn new(view: &View) -> Self {
+        let mut tools = Vec::with_capacity(3 * view.tools().len());
+        for (position, (tool, server)) in with_servers(view).enumerate() {
+            tools.extend(names(tool, server).iter().flatten().map(|name| (digest(name), position as u32)));
+        }
+        tools.sort_unstable();
+        tools.dedup();
+        tools.shrink_to_fit();
+        Self { tools }
+    }
+
+    /// The tools whose names the query is: one name, or several in a list or as identifiers among other words.
+    pub(super) fn find(&self, view: &View, query: &str) -> Vec<u32> {
+        let mut found: Vec<u32> = Vec::new();
+        let mut add = |name: &str| self.add(view, name, &mut found);
+        add(query);
+        let lists = [',', ';', '\n', '|'];
+        if query.contains(lists) {
+            query.split(lists).for_each(&mut add);
+        }
+        let apart = |c: char| c.is_whitespace() || ",;|()\"'`".contains(c);
+        query.split(apart).filter(|word| is_identifier(word)).for_each(&mut add);
+        found
+    }
+
+    fn add(&self, view: &View, name: &str, found: &mut Vec<u32>) {
+        let name = bare(name);
+        if name.is_empty() {
+            return;
+        }
+        let digest = digest(&name);
+        let from = self.tools.partition_point(|&(other, _)| other < digest);
+        for &(_, position) in self.tools[from..].iter().take_while(|(other, _)| *other == digest) {
+            let tool = &view.tools()[position as usize];
+            let server =
+                view.servers().binary_search_by(|server| server.name.as_str().cmp(tool.id().server()));
+            let server = server.ok().map(|at| &view.servers()[at]);
+            let is_named = names(tool, server).iter().flatten().any(|other| *other == name);
+            if is_named && !found.contains(&position) {
+                found.push(position);
+            }
+        }
+    }
+}
+
+/// Whether a word can hardly be anything else than a name.
+fn is_identifier(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let hump = || word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    word.contains(['_', '/', '-']) || hump()
+}

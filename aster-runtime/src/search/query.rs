@@ -1,0 +1,244 @@
+//! From a query to what is looked up: groups of words, one for each word of the query.
+
+use super::index::TermId;
+use super::language::{Guess, Language, function_word, is_stop};
+use super::table::Kind;
+use super::{Lexical, tokens};
+
+/// One word of a query with all the words that may stand for it.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// The word as it was written.
+    pub(super) word: String,
+    /// How telling it is.
+    pub(super) idf: f32,
+    /// What is looked up, each with how far it stands for the word: the best first.
+    pub(super) members: Vec<Member>,
+}
+
+/// A word that may stand for one of the query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Member {
+    pub(super) term: TermId,
+    /// How far it stands for it, from 0 to 1.
+    pub(super) weight: f32,
+    /// How telling it is, at most as much as the word it stands for.
+    pub(super) idf: f32,
+}
+
+/// What a query asks for.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) groups: Vec<Group>,
+    /// How telling the words are together that can be found.
+    pub(super) idf: f32,
+    /// How far each term stands for a word of the query, by term.
+    pub(super) weights: Vec<(TermId, f32)>,
+    /// Where the query lies in the space of meanings, of length 127; empty where that is not known.
+    pub(super) meaning: Vec<i8>,
+}
+
+/// More words than this are a text, and nobody has mistyped all of them.
+const MAX_MISTYPED: usize = 6;
+
+/// A word of the query: as written and as stem.
+struct Word {
+    text: String,
+    stem: String,
+}
+
+impl Lexical {
+    pub(super) fn plan(&self, query: &str) -> Plan {
+        let words = self.words_of(query);
+        let mut plan =
+            Plan { groups: words.iter().map(|word| self.group(word)).collect(), ..Plan::default() };
+        self.join(&words, &mut plan.groups);
+        if plan.groups.len() <= MAX_MISTYPED {
+            for (group, word) in plan.groups.iter_mut().zip(&words) {
+                if group.members.is_empty() {
+                    self.mend(group, word);
+                }
+            }
+        }
+        plan.groups.retain(|group| !group.members.is_empty());
+        plan.idf = plan.groups.iter().map(|group| group.idf).sum();
+        let members = plan.groups.iter().flat_map(|group| &group.members);
+        plan.weights = members.map(|member| (member.term, member.weight.min(1.0))).collect();
+        plan.weights.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        plan.weights.dedup_by_key(|&mut (term, _)| term);
+        plan.meaning = self.meaning_of(&words);
+        plan
+    }
+
+    /// The distinct words of a query that say something; all of them where none does.
+    fn words_of(&self, query: &str) -> Vec<Word> {
+        let mut raw: Vec<(String, u16)> = Vec::new();
+        let mut guess = Guess::default();
+        tokens::words(query, &mut |word| {
+            let function_word = function_word(word);
+            guess.see(word, function_word);
+            raw.push((word.to_owned(), function_word));
+        });
+        let language = guess.language();
+        let stop = |function_word: u16| self.settings.stop_words && is_stop(function_word, language);
+        let keep_all = raw.iter().all(|&(_, function_word)| stop(function_word));
+        let mut words: Vec<Word> = Vec::new();
+        let mut before = String::new();
+        for (text, function_word) in raw {
+            // The whole of a word whose parts have just been, and no tool writes it so.
+            let whole = before.ends_with(&text);
+            before.push_str(&text);
+            if !keep_all && stop(function_word) {
+                continue;
+            }
+            let stem = self.stem(&text, language);
+            if whole && self.index.term(&stem).is_none() {
+                continue;
+            }
+            if words.iter().all(|word| word.stem != stem) {
+                words.push(Word { text, stem });
+            }
+        }
+        words
+    }
+
+    /// The English stem, unless it is unknown and that of the query's language or of one of the tools' is not.
+    fn stem(&self, word: &str, language: Language) -> String {
+        if !self.settings.stems {
+            return word.to_owned();
+        }
+        let known = |stem: &str| self.index.term(stem).is_some() || self.table.find(stem).is_some();
+        let english = Language::English.stem(word);
+        if language == Language::English && known(&english) {
+            return english;
+        }
+        let others = [language].into_iter().chain(Language::FOREIGN).map(|language| language.stem(word));
+        others.into_iter().find(|stem| known(stem)).unwrap_or(english)
+    }
+
+    fn group(&self, word: &Word) -> Group {
+        let own = self.index.term(&word.stem);
+        let idf = own.map_or(self.index.highest_idf(), |term| self.index.idf(term));
+        let mut group = Group { word: word.text.clone(), idf, members: Vec::new() };
+        if let Some(term) = own {
+            self.add(&mut group, term, 1.0);
+        }
+        if self.settings.stems && !self.index.languages().is_empty() && !is_plain_number(&word.text) {
+            for language in self.index.languages() {
+                if let Some(term) = self.index.term(&language.stem(&word.text)) {
+                    self.add(&mut group, term, 1.0);
+                }
+            }
+        }
+        if let Some(known) = self.table.find(&word.stem) {
+            for (near, kind, weight) in self.table.near(known) {
+                let weight = match kind {
+                    Kind::Synonym => weight * self.settings.synonyms,
+                    Kind::Neighbour => weight * self.settings.neighbours,
+                };
+                let term = self.known[usize::from(near)];
+                if term != TermId::MAX && weight > 0.0 {
+                    self.add(&mut group, term, weight);
+                }
+            }
+        }
+        group
+    }
+
+    fn add(&self, group: &mut Group, term: TermId, weight: f32) {
+        if let Some(member) = group.members.iter_mut().find(|member| member.term == term) {
+            member.weight = member.weight.max(weight);
+            return;
+        }
+        let idf = self.index.idf(term).min(group.idf);
+        group.members.push(Member { term, weight, idf });
+    }
+
+    /// Two words of the query may be one of the tools': "hacker news" and `hackernews`.
+    fn join(&self, words: &[Word], groups: &mut [Group]) {
+        if self.settings.joined <= 0.0 {
+            return;
+        }
+        for at in 1..words.len() {
+            let joined = format!("{}{}", words[at - 1].text, words[at].text);
+            let stem = if self.settings.stems { Language::English.stem(&joined) } else { joined };
+            if let Some(term) = self.index.term(&stem) {
+                self.add(&mut groups[at - 1], term, self.settings.joined);
+                self.add(&mut groups[at], term, self.settings.joined);
+            }
+        }
+    }
+
+    /// A word that is nowhere: two in one, the start of one, or a slip of the hand.
+    fn mend(&self, group: &mut Group, word: &Word) {
+        let stem = &word.stem;
+        let letters = stem.chars().count();
+        if letters < 3 || !stem.chars().all(char::is_alphanumeric) {
+            return;
+        }
+        if self.settings.split > 0.0 {
+            for (at, _) in word.text.char_indices().skip(2) {
+                let (left, right) = word.text.split_at(at);
+                if right.chars().count() < 2 {
+                    break;
+                }
+                let [left, right] = [left, right].map(|part| self.index.term(&Language::English.stem(part)));
+                if let (Some(left), Some(right)) = (left, right) {
+                    self.add(group, left, self.settings.split);
+                    self.add(group, right, self.settings.split);
+                    return;
+                }
+            }
+        }
+        let speller = self.speller();
+        if self.settings.prefix > 0.0 && letters >= 4 {
+            for term in speller.completions(&self.index, stem) {
+                self.add(group, term, self.settings.prefix);
+            }
+        }
+        if group.members.is_empty() && self.settings.typo > 0.0 && stem.chars().all(char::is_alphabetic) {
+            for (term, slips) in speller.corrections(&self.index, stem) {
+                let weight = if slips == 1 { self.settings.typo } else { 0.7 * self.settings.typo };
+                self.add(group, term, weight);
+            }
+        }
+    }
+
+    /// The words of the tools that a query's are most like, for an answer that found nothing.
+    pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
+        let mut nearest: Vec<String> = Vec::new();
+        for word in self.words_of(query) {
+            let speller = self.speller();
+            let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
+            let terms = terms.chain(speller.completions(&self.index, &word.stem));
+            for term in terms.take(2) {
+                let text = self.index.text(term).to_owned();
+                if nearest.len() < limit && !nearest.contains(&text) {
+                    nearest.push(text);
+                }
+            }
+        }
+        nearest
+    }
+
+    fn meaning_of(&self, words: &[Word]) -> Vec<i8> {
+        if self.settings.meaning <= 0.0 || self.table.dimensions() == 0 {
+            return Vec::new();
+        }
+        let mut sum = vec![0.0; self.table.dimensions()];
+        for word in words {
+            if let Some(known) = self.table.find(&word.stem) {
+                self.table.add_vector(known, 1.0, &mut sum);
+            }
+        }
+        let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
+        if norm <= 1e-6 {
+            return Vec::new();
+        }
+        sum.iter().map(|value| (value / norm * 127.0).round() as i8).collect()
+    }
+}
+
+fn is_plain_number(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_digit())
+}

@@ -1,0 +1,139 @@
+"""Writes the word table that the search reads, from plain data.
+
+    python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --synonyms synonyms.txt
+
+The layout is described in aster-runtime/src/search/table.rs. Keys are stems, as the search makes them of words.
+"""
+
+import argparse
+import struct
+from collections import defaultdict
+
+import numpy as np
+
+from words import stem, stems_of
+
+SYNONYM, NEIGHBOUR = 0, 1
+MAX_NEAR = 12
+
+
+def synonyms(path):
+    """Lines of `word, word, …` (each stands for each), `word > word, …` (only from left to right), each with an
+    optional weight at the end: `= 0.8`. A line `[tr]` says in which language the words on the left are from there on."""
+    language, near = "english", defaultdict(dict)
+    for line in open(path, encoding="utf-8"):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        if line.startswith("["):
+            language = line.strip("[]")
+            continue
+        line, _, weight = line.partition("=")
+        weight = float(weight) if weight.strip() else None
+        left, arrow, right = line.partition(">")
+        left = [word.strip() for word in left.split(",") if word.strip()]
+        if arrow:
+            targets = [word.strip() for word in right.split(",") if word.strip()]
+            for word in left:
+                for key in stems_of(word, language):
+                    for target in targets:
+                        for other in stems_of(target, "english"):
+                            if other != key:
+                                near[key][other] = max(near[key].get(other, 0), weight or 0.9)
+        else:
+            keys = [key for word in left for key in stems_of(word, language)]
+            for key in keys:
+                for other in keys:
+                    if other != key:
+                        near[key][other] = max(near[key].get(other, 0), weight or 0.3)
+    return near
+
+
+def neighbours(path, floor):
+    near = defaultdict(dict)
+    for line in open(path, encoding="utf-8"):
+        word, _, others = line.rstrip("\n").partition("\t")
+        for other in others.split():
+            other, _, cosine = other.rpartition(":")
+            key, target = stem(word), stem(other)
+            if key != target and float(cosine) >= floor:
+                near[key][target] = max(near[key].get(target, 0), (float(cosine) - 0.5) / 0.5)
+    return near
+
+
+def fnv1a(data):
+    value = 0x811C9DC5
+    for byte in data:
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("--vectors")
+    parser.add_argument("--neighbours")
+    parser.add_argument("--synonyms")
+    parser.add_argument("--floor", type=float, default=0.6)
+    options = parser.parse_args()
+    near = defaultdict(dict)
+    if options.neighbours:
+        for key, others in neighbours(options.neighbours, options.floor).items():
+            for other, weight in others.items():
+                near[key][other] = (NEIGHBOUR, weight)
+    if options.synonyms:
+        for key, others in synonyms(options.synonyms).items():
+            for other, weight in others.items():
+                if weight >= near[key].get(other, (NEIGHBOUR, 0.0))[1]:
+                    near[key][other] = (SYNONYM, weight)
+    vectors, dimensions = {}, 0
+    if options.vectors:
+        data = np.load(options.vectors)
+        dimensions = data["E"].shape[1]
+        vectors = dict(zip(data["words"].tolist(), data["E"]))
+    keys = sorted(
+        set(vectors) | set(near) | {other for others in near.values() for other in others},
+        key=lambda key: key.encode(),
+    )
+    assert len(keys) < 65535, len(keys)
+    number = {key: at for at, key in enumerate(keys)}
+    bits = (2 * len(keys) - 1).bit_length()
+    slots = [0] * (1 << bits)
+    for key in keys:
+        slot = fnv1a(key.encode()) & ((1 << bits) - 1)
+        while slots[slot]:
+            slot = (slot + 1) & ((1 << bits) - 1)
+        slots[slot] = number[key] + 1
+    blob, key_starts = b"", [0]
+    parts = []
+    for key in keys:
+        parts.append(key.encode())
+        key_starts.append(key_starts[-1] + len(parts[-1]))
+    blob = b"".join(parts)
+    blob += b"\0" * (-len(blob) % 4)
+    entries, near_starts = [], [0]
+    for key in keys:
+        best = sorted(near.get(key, {}).items(), key=lambda item: (-item[1][1], item[0]))[:MAX_NEAR]
+        for other, (kind, weight) in best:
+            entries.append(struct.pack("<HBB", number[other], kind, max(1, round(255 * min(1.0, weight)))))
+        near_starts.append(len(entries))
+    norms = np.zeros(len(keys), np.float32)
+    matrix = np.zeros((len(keys), dimensions), np.int8)
+    for key, vector in vectors.items():
+        scale = float(np.abs(vector).max()) or 1.0
+        norms[number[key]] = scale / 127
+        matrix[number[key]] = np.round(vector / scale * 127)
+    with open(options.out, "wb") as file:
+        file.write(b"ASTW" + struct.pack("<5I", 1, len(keys), bits, dimensions, len(entries)))
+        file.write(struct.pack(f"<{len(slots)}H", *slots))
+        file.write(struct.pack(f"<{len(key_starts)}I", *key_starts))
+        file.write(blob)
+        file.write(struct.pack(f"<{len(near_starts)}I", *near_starts))
+        file.write(b"".join(entries))
+        file.write(norms.astype("<f4").tobytes())
+        file.write(matrix.tobytes())
+        print(f"{len(keys)} words, {len(entries)} near, {dimensions} dimensions, {file.tell()} bytes")
+
+
+if __name__ == "__main__":
+    main()
