@@ -1,4 +1,5 @@
 //! Lists of tools: made up in the likeness of real ones, and real ones where there are some.
+#![allow(dead_code, reason = "not every bench uses all of it")]
 
 use std::path::{Path, PathBuf};
 
