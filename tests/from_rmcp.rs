@@ -1,5 +1,4 @@
 //! A server that was written with the official SDK's macros is mounted as it is, and its calls pass the gate.
-#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::time::Duration;
 

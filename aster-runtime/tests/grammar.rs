@@ -1,4 +1,5 @@
 //! What the options of the attributes do, seen from a session.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -69,7 +70,6 @@ mod web {
 
 /// Counts.
 #[mcp_tool(tier = Standard, server = "free")]
-#[expect(clippy::too_many_arguments, reason = "the point of the test")]
 fn count(
     a: u8,
     b: (u8, bool),

@@ -1,5 +1,6 @@
 //! What Rust types become as arguments, for every provider: with values that their schema must take, and others that it
 //! must refuse before they reach a function.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
