@@ -282,8 +282,3 @@ fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Ar
     }
     StdioUpstream::spawn(stdio)
 }
-
-#[cfg(test)]
-mod tests {
-    aster_runtime::catalogue_tests!(super::NATIVE);
-}

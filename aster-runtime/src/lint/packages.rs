@@ -72,6 +72,7 @@ fn metadata(manifest: &Path) -> Result<Value, String> {
     let mut command = Command::new(cargo);
     // What is being tested has been built, so that nothing has to be fetched.
     command.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(manifest);
+    command.current_dir(manifest.parent().unwrap_or(Path::new(".")));
     let output = command.output().map_err(|error| format!("cargo cannot be run: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

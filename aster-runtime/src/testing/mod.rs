@@ -20,7 +20,8 @@ use crate::scope::Agent;
 /// The variable with which the generated document is written anew.
 pub const BLESS: &str = "ASTER_BLESS";
 
-/// Makes the tests of a catalogue, to be called once in a test of the package that builds the binary.
+/// Makes the tests of a catalogue, to be called once in a test of the package that builds the binary. What the tests around it
+/// declare is linked as well: where unit tests have tools of their own, it stands in a file of `tests/`.
 ///
 /// ```
 /// # use aster_runtime::{NativeCatalogue, catalogue, catalogue_tests, mcp_tool};

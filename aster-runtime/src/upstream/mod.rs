@@ -3,6 +3,8 @@
 //! A server is a stranger's program. It may print what it likes, answer late, wrongly or never, and die at any time:
 //! whatever it does costs its own tools only, is over within a deadline, and has a reason that can be shown.
 //!
+//! With the feature `serve` besides, `MountedServer` takes a server of the official SDK into this process.
+//!
 //! ```no_run
 //! use aster_runtime::dispatch::Upstream;
 //! use aster_runtime::upstream::{StdioServer, StdioUpstream};
