@@ -50,10 +50,10 @@ impl WordTable {
     #[must_use]
     pub fn built_in() -> Self {
         #[cfg(feature = "words")]
-        let table = Self::read(include_bytes!("words.bin").as_slice());
-        #[cfg(not(feature = "words"))]
-        let table = None;
-        table.unwrap_or_else(Self::empty)
+        if let Some(table) = Self::read(include_bytes!("words.bin").as_slice()) {
+            return table;
+        }
+        Self::empty()
     }
 
     /// A table that knows no word.
