@@ -60,7 +60,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         "serve",
         &["host", "lint", "call", "catalogue", "scope", "inject", "bridge", "id", "tool", "session", "text"],
     ),
-    ("testing", &["host", "audit", "gate::approval", "lint", "call", "catalogue", "spec", "session"]),
+    (
+        "testing",
+        &["host", "audit", "gate::approval", "lint", "call", "catalogue", "scope", "spec", "session"],
+    ),
 ];
 
 const EDGES: &[&str] = &["net", "config", "upstream", "serve", "testing"];

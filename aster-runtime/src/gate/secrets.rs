@@ -10,9 +10,7 @@ use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
-
-use crate::tool::JsonObject;
+use serde_json::{Map, Value};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -105,7 +103,7 @@ impl Redactor {
     }
 
     /// Whether there is anything to replace, in a value or a key: most often there is not, and then nothing need be copied.
-    pub(crate) fn finds_any(&self, object: &JsonObject) -> bool {
+    pub(crate) fn finds_any(&self, object: &Map<String, Value>) -> bool {
         fn any(matcher: &Matcher, value: &Value) -> bool {
             match value {
                 Value::String(text) => matcher.finds(text),
@@ -114,7 +112,7 @@ impl Redactor {
                 _ => false,
             }
         }
-        fn any_of(matcher: &Matcher, fields: &JsonObject) -> bool {
+        fn any_of(matcher: &Matcher, fields: &Map<String, Value>) -> bool {
             fields.iter().any(|(key, value)| matcher.finds(key) || any(matcher, value))
         }
         self.matcher.as_ref().is_some_and(|matcher| any_of(matcher, object))
