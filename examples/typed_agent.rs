@@ -1,6 +1,6 @@
 //! An agent's binary in which the compiler knows who may do what: two servers, an agent that is given one group and one
 //! tool of another, and a tier that this binary raises. A renamed tool, a group that nobody declared or a lowered tier does
-//! not compile; `cargo test --example typed_agent` proves the rest.
+//! not compile; `cargo test --test typed_agent` proves the rest.
 //!
 //! The model is whoever writes to standard input: a line is what it calls `aster_mcp` with.
 //!

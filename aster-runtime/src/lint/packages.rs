@@ -73,7 +73,12 @@ fn metadata(manifest: &Path) -> Result<Value, String> {
     // What is being tested has been built, so that nothing has to be fetched.
     command.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(manifest);
     command.current_dir(manifest.parent().unwrap_or(Path::new(".")));
-    let output = command.output().map_err(|error| format!("cargo cannot be run: {error}"))?;
+    let output = command.output().map_err(|error| {
+        format!(
+            "`cargo metadata` cannot be run for {}: {error}",
+            text::one_line(&manifest.display().to_string(), 300)
+        )
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("`cargo metadata` failed: {}", text::block(said.trim(), 2_000)));
