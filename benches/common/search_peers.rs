@@ -26,8 +26,7 @@ fn flat(tool: &Tool) -> String {
 
 /// The crate `bm25` as it comes.
 pub(crate) fn bm25(view: &View, depth: usize) -> Rank {
-    let documents = set
-        .view
+    let documents = view
         .tools()
         .iter()
         .enumerate()
