@@ -1,6 +1,6 @@
 """Writes the word table that the search reads, from plain data.
 
-    python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --synonyms synonyms.txt
+    python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --synonyms synonyms.txt translations.txt
 
 The layout is described in aster-runtime/src/search/table.rs. Keys are stems, as the search makes them of words.
 """
@@ -73,7 +73,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--vectors")
     parser.add_argument("--neighbours")
-    parser.add_argument("--synonyms")
+    parser.add_argument("--synonyms", nargs="*", default=[])
     parser.add_argument("--floor", type=float, default=0.6)
     options = parser.parse_args()
     near = defaultdict(dict)
@@ -81,8 +81,8 @@ def main():
         for key, others in neighbours(options.neighbours, options.floor).items():
             for other, weight in others.items():
                 near[key][other] = (NEIGHBOUR, weight)
-    if options.synonyms:
-        for key, others in synonyms(options.synonyms).items():
+    for path in options.synonyms:
+        for key, others in synonyms(path).items():
             for other, weight in others.items():
                 if weight >= near[key].get(other, (NEIGHBOUR, 0.0))[1]:
                     near[key][other] = (SYNONYM, weight)

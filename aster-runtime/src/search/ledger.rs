@@ -19,9 +19,8 @@ struct Account {
     covered: f32,
     /// What the group that is being counted has brought.
     best: f32,
-    best_covered: f32,
     /// Of which query and group the last entry is.
-    stamp: u64,
+    stamp: u32,
 }
 
 /// The accounts of the tools, kept from query to query so that none has to be cleared.
@@ -30,7 +29,7 @@ struct Ledger {
     accounts: Vec<Account>,
     /// The tools that have something.
     touched: Vec<u32>,
-    stamp: u64,
+    stamp: u32,
     scores: Vec<f32>,
 }
 
@@ -39,7 +38,7 @@ thread_local! {
 }
 
 /// The room for groups in a stamp; a query is too short to have as many.
-const GROUPS: u64 = 1 << 12;
+const GROUPS: u32 = 1 << 10;
 
 /// Below so many postings it costs more to think about leaving some out.
 const FEW: usize = 1_000;
@@ -70,7 +69,14 @@ impl Ledger {
             self.accounts.resize(tools, Account::default());
         }
         self.touched.clear();
-        self.stamp = (self.stamp / GROUPS + 1) * GROUPS;
+        self.stamp =
+            match (self.stamp / GROUPS + 1).checked_mul(GROUPS).filter(|&stamp| stamp < u32::MAX - GROUPS) {
+                Some(stamp) => stamp,
+                None => {
+                    self.accounts.fill(Account::default());
+                    GROUPS
+                }
+            };
     }
 
     fn add(&mut self, index: &Index, groups: &[Group], range: &Range<u32>, limit: usize, bounds: Bounds) {
@@ -172,49 +178,46 @@ impl Ledger {
         let mut bases: Vec<(f32, u32)> =
             self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))).collect();
         let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        // The best by what is known set the bar that the others must be able to reach.
-        let sure = limit.saturating_mul(2).max(16);
         let mut best: Vec<(f32, u32)> = Vec::new();
-        if bases.len() > sure {
-            bases.select_nth_unstable_by(sure, better);
-        }
-        let (likely, others) = bases.split_at(bases.len().min(sure));
-        best.extend(likely.iter().map(|&(base, tool)| (rest(tool, base), tool)));
-        best.sort_unstable_by(better);
-        best.truncate(limit);
-        let full = best.len() == limit;
-        let bar = best.last().filter(|_| full).map_or(f32::NEG_INFINITY, |last| last.0);
-        for &(base, tool) in others {
-            if base * (1.0 + bounds.name_coverage) + bounds.meaning >= bar {
-                best.push((rest(tool, base), tool));
+        let mut bar = f32::NEG_INFINITY;
+        let mut left = bases.as_mut_slice();
+        // Those that are ahead by what is known come first and set a bar that few others can reach.
+        let mut portion = limit.saturating_mul(2).max(16);
+        while !left.is_empty() {
+            if left.len() > portion {
+                left.select_nth_unstable_by(portion, better);
             }
+            let (likely, others) = left.split_at_mut(portion.min(left.len()));
+            for &mut (base, tool) in likely {
+                if base * (1.0 + bounds.name_coverage) + bounds.meaning >= bar {
+                    best.push((rest(tool, base), tool));
+                }
+            }
+            if best.len() > limit {
+                best.sort_unstable_by(better);
+                best.truncate(limit);
+            }
+            if best.len() == limit {
+                bar = best.iter().map(|&(score, _)| score).fold(f32::INFINITY, f32::min);
+            }
+            left = others;
+            portion = portion.saturating_mul(8);
         }
         best.sort_unstable_by(better);
-        best.truncate(limit);
         best
     }
 }
 
 impl Account {
-    /// Of the words of a group only the one that says most counts.
-    fn enter(&mut self, stamp: u64, value: f32, covered: f32) {
+    /// Of the words of a group only the one that says most counts, and what they cover is what the first does: they come in
+    /// the order of how far they stand for the word of the query.
+    fn enter(&mut self, stamp: u32, value: f32, covered: f32) {
         if self.stamp != stamp {
-            *self = Self {
-                score: self.score + value,
-                covered: self.covered + covered,
-                best: value,
-                best_covered: covered,
-                stamp,
-            };
-            return;
-        }
-        if value > self.best {
+            let Self { score, covered: before, .. } = *self;
+            *self = Self { score: score + value, covered: before + covered, best: value, stamp };
+        } else if value > self.best {
             self.score += value - self.best;
             self.best = value;
-        }
-        if covered > self.best_covered {
-            self.covered += covered - self.best_covered;
-            self.best_covered = covered;
         }
     }
 }

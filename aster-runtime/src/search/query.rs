@@ -61,6 +61,9 @@ impl Lexical {
             }
         }
         plan.groups.retain(|group| !group.members.is_empty());
+        for group in &mut plan.groups {
+            group.members.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        }
         plan.idf = plan.groups.iter().map(|group| group.idf).sum();
         let members = plan.groups.iter().flat_map(|group| &group.members);
         plan.weights = members.map(|member| (member.term, member.weight.min(1.0))).collect();

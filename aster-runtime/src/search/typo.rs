@@ -1,57 +1,70 @@
 //! Words that no tool has: what they could have been meant as.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::index::{Index, TermId};
 
-/// The vocabulary by first letter, for looking through it by likeness.
+/// The vocabulary, for looking through it by likeness.
 #[derive(Debug, Default)]
 pub(super) struct Speller {
-    by_initial: HashMap<char, Vec<Entry>>,
+    /// In the order of their texts.
+    entries: Vec<Entry>,
+    /// The digest of each text without its first letter, ascending, with the entry.
+    tails: Vec<(u32, u32)>,
 }
 
 #[derive(Debug)]
 struct Entry {
     text: Box<str>,
+    /// Which letters are in it, one bit each.
     letters: u32,
     length: u8,
     term: TermId,
 }
 
-/// Which letters occur in a word, one bit each.
 fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |set, b| set | 1 << (b & 31))
 }
 
+fn digest(text: &str) -> u32 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text) as u32
+}
+
+/// A word without its first letter.
+fn tail(word: &str) -> &str {
+    word.char_indices().nth(1).map_or("", |(at, _)| &word[at..])
+}
+
 impl Speller {
     pub(super) fn new(index: &Index) -> Self {
-        let mut by_initial: HashMap<char, Vec<Entry>> = HashMap::new();
-        for (text, term) in index.terms() {
-            let length = text.chars().count();
-            let Some(initial) = text.chars().next().filter(|c| c.is_alphabetic()) else { continue };
-            if index.frequency(term) == 0 || !(3..=40).contains(&length) {
-                continue;
-            }
-            let entry = Entry { text: text.into(), letters: letters(text), length: length as u8, term };
-            by_initial.entry(initial).or_default().push(entry);
-        }
-        for entries in by_initial.values_mut() {
-            entries.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        }
-        Self { by_initial }
+        let mut entries: Vec<Entry> = index
+            .terms()
+            .filter(|(text, _)| text.chars().next().is_some_and(char::is_alphabetic))
+            .filter_map(|(text, term)| {
+                let length =
+                    u8::try_from(text.chars().count()).ok().filter(|length| (3..=40).contains(length))?;
+                Some(Entry { text: text.into(), letters: letters(text), length, term })
+            })
+            .collect();
+        entries.sort_unstable_by(|a, b| a.text.cmp(&b.text));
+        let mut tails: Vec<(u32, u32)> =
+            entries.iter().enumerate().map(|(at, entry)| (digest(tail(&entry.text)), at as u32)).collect();
+        tails.sort_unstable();
+        Self { entries, tails }
+    }
+
+    /// The entries that start with a text, in order.
+    fn starting(&self, prefix: &str) -> &[Entry] {
+        let from = self.entries.partition_point(|entry| &*entry.text < prefix);
+        let rest = &self.entries[from..];
+        &rest[..rest.partition_point(|entry| entry.text.starts_with(prefix))]
     }
 
     /// The terms that a word begins, the commonest three.
     pub(super) fn completions(&self, index: &Index, word: &str) -> Vec<TermId> {
-        let entries = word.chars().next().and_then(|initial| self.by_initial.get(&initial));
-        let entries = entries.map(Vec::as_slice).unwrap_or_default();
-        let from = entries.partition_point(|entry| &*entry.text < word);
-        let mut found: Vec<TermId> = entries[from..]
-            .iter()
-            .take_while(|entry| entry.text.starts_with(word))
-            .map(|entry| entry.term)
-            .collect();
-        found.sort_by_key(|&term| std::cmp::Reverse(index.frequency(term)));
+        let mut found: Vec<TermId> = self.starting(word).iter().map(|entry| entry.term).collect();
+        found.sort_by_key(|&term| Reverse(index.frequency(term)));
         found.truncate(3);
         found
     }
@@ -61,30 +74,42 @@ impl Speller {
     pub(super) fn corrections(&self, index: &Index, word: &str) -> Vec<(TermId, usize)> {
         let length = word.chars().count();
         let most = if length <= 5 { 1 } else { 2 };
-        let initial = word.chars().next();
         let own = letters(word);
-        let mut found: Vec<(usize, std::cmp::Reverse<usize>, &str, TermId)> = Vec::new();
-        for (&first, entries) in &self.by_initial {
-            // Few slip on the first letter, and then not elsewhere too.
-            let most = if Some(first) == initial { most } else { 1 };
-            for entry in entries {
-                if usize::from(entry.length).abs_diff(length) > most
-                    || (entry.letters ^ own).count_ones() as usize > 2 * most
-                {
+        let mut found: Vec<(usize, Reverse<usize>, &str, TermId)> = Vec::new();
+        let try_entry = |entry: &'_ Entry, most: usize| {
+            let near = usize::from(entry.length).abs_diff(length) <= most
+                && (entry.letters ^ own).count_ones() as usize <= 2 * most;
+            if !near {
+                return None;
+            }
+            let distance = strsim::osa_distance(&entry.text, word);
+            (distance <= most).then_some(distance)
+        };
+        let first = word.chars().next().map(String::from).unwrap_or_default();
+        for entry in self.starting(&first) {
+            if let Some(distance) = try_entry(entry, most) {
+                found.push((distance, Reverse(index.frequency(entry.term)), &entry.text, entry.term));
+            }
+        }
+        // A slip on the first letter leaves the rest as it is: another letter, or one too few, or one too many, or swapped.
+        let mut chars = word.chars();
+        let (one, two) = (chars.next(), chars.next());
+        let swapped: String = two.into_iter().chain(one).chain(chars).collect();
+        for rest in [tail(word), word, tail(tail(word)), tail(&swapped)] {
+            let digest = digest(rest);
+            let from = self.tails.partition_point(|&(other, _)| other < digest);
+            for &(_, at) in self.tails[from..].iter().take_while(|&&(other, _)| other == digest) {
+                let entry = &self.entries[at as usize];
+                if entry.text.starts_with(&first) {
                     continue;
                 }
-                let distance = strsim::osa_distance(&entry.text, word);
-                if distance <= most {
-                    found.push((
-                        distance,
-                        std::cmp::Reverse(index.frequency(entry.term)),
-                        &entry.text,
-                        entry.term,
-                    ));
+                if let Some(distance) = try_entry(entry, 1) {
+                    found.push((distance, Reverse(index.frequency(entry.term)), &entry.text, entry.term));
                 }
             }
         }
         found.sort_unstable();
+        found.dedup();
         let nearest = found.first().map_or(0, |first| first.0);
         found
             .into_iter()
