@@ -15,12 +15,14 @@ from words import stem, stems_of
 
 SYNONYM, NEIGHBOUR = 0, 1
 MAX_NEAR = 12
+# How many words of other languages a word may have besides.
+MAX_FOREIGN = 24
 
 
 def synonyms(path):
     """Lines of `word, word, …` (each stands for each), `word > word, …` (only from left to right), each with an
     optional weight at the end: `= 0.8`. A line `[tr]` says in which language the words on the left are from there on."""
-    language, near = "english", defaultdict(dict)
+    language, near, foreign = "english", defaultdict(dict), defaultdict(dict)
     for line in open(path, encoding="utf-8"):
         line = line.split("#")[0].strip()
         if not line:
@@ -40,13 +42,15 @@ def synonyms(path):
                         for other in stems_of(target, "english"):
                             if other != key:
                                 near[key][other] = max(near[key].get(other, 0), weight or 0.9)
+                                if language != "english":
+                                    foreign[other][key] = 0.8
         else:
             keys = [key for word in left for key in stems_of(word, language)]
             for key in keys:
                 for other in keys:
                     if other != key:
                         near[key][other] = max(near[key].get(other, 0), weight or 0.3)
-    return near
+    return near, foreign
 
 
 def neighbours(path, floor):
@@ -81,8 +85,12 @@ def main():
         for key, others in neighbours(options.neighbours, options.floor).items():
             for other, weight in others.items():
                 near[key][other] = (NEIGHBOUR, weight)
+    foreign = defaultdict(dict)
     for path in options.synonyms:
-        for key, others in synonyms(path).items():
+        words, others = synonyms(path)
+        for key, keys in others.items():
+            foreign[key].update(keys)
+        for key, others in words.items():
             for other, weight in others.items():
                 if weight >= near[key].get(other, (NEIGHBOUR, 0.0))[1]:
                     near[key][other] = (SYNONYM, weight)
@@ -92,7 +100,8 @@ def main():
         dimensions = data["E"].shape[1]
         vectors = dict(zip(data["words"].tolist(), data["E"]))
     keys = sorted(
-        set(vectors) | set(near) | {other for others in near.values() for other in others},
+        set(foreign)
+        | set(vectors) | set(near) | {other for others in near.values() for other in others},
         key=lambda key: key.encode(),
     )
     assert len(keys) < 65535, len(keys)
@@ -114,6 +123,8 @@ def main():
     entries, near_starts = [], [0]
     for key in keys:
         best = sorted(near.get(key, {}).items(), key=lambda item: (-item[1][1], item[0]))[:MAX_NEAR]
+        others = sorted(foreign.get(key, {}).items())[:MAX_FOREIGN]
+        best += [(other, (SYNONYM, weight)) for other, weight in others if other not in dict(best)]
         for other, (kind, weight) in best:
             entries.append(struct.pack("<HBB", number[other], kind, max(1, round(255 * min(1.0, weight)))))
         near_starts.append(len(entries))

@@ -41,7 +41,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            fields: [1.0, 3.0, 1.0, 0.75, 0.25, 0.6, 0.0],
+            fields: [0.7, 3.0, 1.0, 0.9, 0.25, 0.6, 0.0],
             length: 0.75,
             saturation: 1.8,
             stems: true,
@@ -53,7 +53,7 @@ impl Default for Settings {
             prefix: 0.5,
             typo: 0.6,
             name_coverage: 0.25,
-            query_coverage: 0.3,
+            query_coverage: 0.5,
             exact_names: true,
             meaning: 0.2,
         }

@@ -191,3 +191,45 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::language::Language;
+    use super::*;
+
+    #[cfg(feature = "words")]
+    #[test]
+    fn keys_are_stems() {
+        let table = WordTable::built_in();
+        assert!(table.len() > 10_000);
+        for word in
+            ["repositories", "delete", "weather", "kubernetes", "organisation", "translate", "analyses"]
+        {
+            assert!(table.find(&Language::English.stem(word)).is_some(), "{word}");
+        }
+        for (language, word) in [
+            (Language::Turkish, "dosya"),
+            (Language::Spanish, "buscar"),
+            (Language::German, "löschen"),
+            (Language::Russian, "погода"),
+        ] {
+            let found = table.find(&language.stem(word)).expect(word);
+            assert!(table.near(found).next().is_some(), "{word}");
+        }
+        let film = table.find(&Language::English.stem("film")).unwrap();
+        let movie = table.find(&Language::English.stem("movie")).unwrap();
+        assert!(table.near(film).any(|(near, _, weight)| near == movie && weight > 0.5));
+    }
+
+    #[test]
+    fn what_is_no_table_is_none() {
+        assert!(WordTable::read(&b""[..]).is_none());
+        assert!(WordTable::read(&b"ASTW"[..]).is_none());
+        let mut bytes = b"ASTW".to_vec();
+        for number in [1_u32, 60_000, 16, 64, 5] {
+            bytes.extend(number.to_le_bytes());
+        }
+        assert!(WordTable::read(bytes).is_none());
+        assert!(WordTable::empty().find("x").is_none());
+    }
+}

@@ -1,0 +1,122 @@
+"""Writes the Chinese, Japanese and Turkish sets: queries written by hand for this project over captured tools, whose texts are
+English, and over tools whose texts are in the language.
+
+    python multilingual.py ../../tests/data/search
+"""
+
+import json
+import pathlib
+import sys
+
+LANGUAGES = ["chinese", "japanese", "turkish"]
+
+# For each captured tool a query in each language.
+QUERIES = """
+fetch:fetch | 抓取一个网址的内容 | URLの内容を取得する | bir web adresinin içeriğini getir
+filesystem:create_directory | 新建一个文件夹 | 新しいフォルダを作成 | yeni bir klasör oluştur
+filesystem:directory_tree | 以树形显示目录结构 | ディレクトリ構造をツリーで表示 | dizin yapısını ağaç olarak göster
+filesystem:edit_file | 编辑文本文件中的几行 | テキストファイルの行を編集 | metin dosyasındaki satırları düzenle
+filesystem:get_file_info | 查看文件的大小和修改时间 | ファイルの詳細情報を取得 | dosya hakkında ayrıntılı bilgi al
+filesystem:list_allowed_directories | 允许访问哪些目录 | アクセスが許可されたディレクトリ一覧 | izin verilen klasörleri listele
+filesystem:list_directory | 列出文件夹里的所有文件 | フォルダの中身を一覧表示 | klasördeki dosyaları listele
+filesystem:list_directory_with_sizes | 列出目录内容以及文件大小 | ファイルサイズ付きでディレクトリを一覧 | klasördeki dosyaları boyutlarıyla listele
+filesystem:move_file | 移动或重命名文件 | ファイルを移動する | dosyayı başka klasöre taşı
+filesystem:read_media_file | 读取图片文件 | 画像ファイルを読み取る | resim dosyası oku
+filesystem:read_multiple_files | 同时读取多个文件 | 複数のファイルを同時に読む | birden fazla dosyayı birlikte oku
+filesystem:read_text_file | 读取文本文件的内容 | テキストファイルを読む | metin dosyasını oku
+filesystem:search_files | 按名称查找文件 | ファイルを検索する | dosya ara
+filesystem:write_file | 把内容写入文件 | ファイルに書き込む | dosyaya yaz
+git:git_branch | 列出 git 分支 | gitのブランチ一覧 | git dallarını listele
+git:git_checkout | 切换 git 分支 | gitでブランチを切り替える | git dal değiştir
+git:git_commit | 提交代码更改 | 変更をコミットする | değişiklikleri commit et
+git:git_create_branch | 创建新的 git 分支 | gitで新しいブランチを作成 | git'te yeni dal oluştur
+git:git_diff | 比较两个分支的差异 | ブランチ間の差分を比較 | dallar arasındaki farkları karşılaştır
+git:git_diff_staged | 显示已暂存的更改 git | ステージ済みの変更を表示 git | git commit için hazırlanan staged değişiklikleri göster
+git:git_log | 查看 git 提交历史 | gitのコミット履歴を見る | git commit geçmişini göster
+git:git_status | git 仓库当前状态 | gitのステータスを確認 | git durumunu göster
+git:git_show | 显示某个 commit 的内容 | コミットの内容を表示 | bir commit'in içeriğini göster
+memory:create_entities | 在知识图谱中创建实体 entities | ナレッジグラフにエンティティを作成 entities | bilgi grafiğinde yeni varlıklar oluştur entities
+memory:delete_relations | 删除 graph 中的关系 relations | グラフから relations を削除 | grafikten relations sil
+memory:read_graph | 读取整个知识 graph | グラフ全体を読む graph | tüm bilgi grafiğini oku
+memory:search_nodes | 搜索知识图谱中的节点 nodes | グラフの nodes を検索 | bilgi grafiğinde nodes ara
+sqlite:append_insight | 添加业务洞察到备忘录 insight | メモに insight を追加 | nota iş insight ekle
+sqlite:create_table | 在数据库里新建一张表 table | データベースに新しいテーブルを作成 | veritabanında yeni tablo oluştur
+sqlite:describe_table | 查看表结构 schema | テーブルのスキーマ schema を確認 | tablonun schema bilgisini getir
+sqlite:list_tables | 列出数据库中的所有表 tables | データベースのテーブル一覧 | veritabanındaki tabloları listele
+sqlite:read_query | 执行 SELECT 查询 | SELECTクエリを実行 | SELECT sorgusu çalıştır
+sqlite:write_query | 执行 INSERT 或 DELETE | INSERT文を実行 | INSERT veya DELETE sorgusu çalıştır
+time:convert_time | 转换不同时区的时间 | 時間をタイムゾーン間で変換 | saat dilimleri arasında zamanı dönüştür
+time:get_current_time | 现在的时间 | 現在の時刻を取得 | şu anki saati getir
+gitlab:create_or_update_file | 在 gitlab 项目中更新文件 | gitlabプロジェクトのファイルを更新 | gitlab projesinde dosya güncelle
+gitlab:search_repositories | 搜索 gitlab 仓库 | gitlabのリポジトリを検索 | gitlab deposu ara
+gitlab:create_repository | 新建 gitlab 仓库 | gitlabに新しいリポジトリを作成 | gitlab'da yeni depo oluştur
+gitlab:get_file_contents | 获取 gitlab 仓库文件的内容 | gitlabのファイルの内容を取得 | gitlab projesinden dosya içeriği al
+gitlab:push_files | 推送 push 多个文件到 gitlab | gitlabにファイルをpush | gitlab'a dosya gönder push
+gitlab:create_issue | 在 gitlab 创建问题 | gitlabにイシューを作成 | gitlab'da yeni sorun kaydı oluştur
+gitlab:create_merge_request | 创建合并请求 merge request | マージリクエスト merge request を作成 | merge request oluştur
+gitlab:fork_repository | fork 一个 gitlab 仓库 | gitlabのリポジトリをfork | gitlab deposunu fork et
+gitlab:create_branch | 在 gitlab 创建分支 | gitlabでブランチを作成 | gitlab'da yeni dal aç
+markitdown:convert_to_markdown | 把文档转换成 markdown | ドキュメントをmarkdownに変換 | belgeyi markdown'a dönüştür
+"""
+
+# Tools whose texts are in the language, each with its name, its text and queries.
+TRANSLATED = {
+    "chinese": [
+        ("tianqi", "查询指定城市的天气预报，包括温度和降水概率。", ["明天北京天气怎么样", "weather forecast"]),
+        ("huilv", "获取两种货币之间的最新汇率。", ["美元兑人民币的汇率", "currency exchange rate"]),
+        ("chepiao", "查询火车票余票和列车时刻表。", ["北京到上海的火车票", "train tickets"]),
+        ("fanyi", "将文本翻译成其他语言。", ["把这句话翻译成英文", "translate text"]),
+        ("resou", "获取微博热搜榜。", ["微博热搜", "微博上什么最火"]),
+        ("jiudian", "搜索并预订酒店。", ["预订上海的酒店", "book a hotel"]),
+        ("daohang", "规划两个地点之间的驾车路线。", ["从机场到酒店的路线", "driving route"]),
+        ("zhaopian", "压缩图片并调整尺寸。", ["压缩图片", "compress image"]),
+    ],
+    "japanese": [
+        ("tenki", "指定した都市の天気予報を取得します。", ["明日の東京の天気", "weather forecast"]),
+        ("kawase", "二つの通貨の為替レートを取得します。", ["ドル円の為替レート", "exchange rate"]),
+        ("norikae", "電車の乗り換え経路を検索します。", ["東京から大阪への電車の経路", "train route"]),
+        ("honyaku", "テキストを他の言語に翻訳します。", ["この文章を英語に翻訳して", "translate text"]),
+        ("yoyaku", "レストランの予約を行います。", ["レストランを予約したい", "restaurant reservation"]),
+        ("ryori", "材料から料理のレシピを検索します。", ["鶏肉のレシピ", "recipe search"]),
+        ("nyusu", "最新のニュース記事を取得します。", ["今日のニュース", "latest news"]),
+        ("yotei", "カレンダーに予定を登録します。", ["明日の会議の予定を登録", "add calendar event"]),
+    ],
+    "turkish": [
+        ("hava_durumu", "Verilen şehrin hava durumu tahminini getirir.", ["yarın İstanbul'da hava nasıl", "weather forecast"]),
+        ("doviz_kuru", "İki para birimi arasındaki güncel döviz kurunu getirir.", ["dolar kuru kaç lira", "exchange rate"]),
+        ("tren_bileti", "Tren seferlerini ve boş koltukları sorgular.", ["Ankara'ya tren bileti", "train tickets"]),
+        ("ceviri", "Bir metni başka bir dile çevirir.", ["bu cümleyi İngilizceye çevir", "translate text"]),
+        ("kuran_sayfasi", "Kur'an'ın bir sayfasını gösterir.", ["Kur'an sayfalarını göster", "kuran sayfa"]),
+        ("yemek_tarifi", "Malzemelere göre yemek tarifleri bulur.", ["tavuklu yemek tarifleri", "recipe search"]),
+        ("haberler", "Son dakika haberlerini listeler.", ["bugünkü haberler", "latest news"]),
+        ("hatirlatici", "Belirtilen saatte bir hatırlatma kurar.", ["bana saat beşte hatırlat", "set reminder"]),
+    ],
+}
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    captured = [json.loads(line) for line in open(out / "golden/tools.jsonl", encoding="utf-8")]
+    tools = [{key: tool[key] for key in ("id", "server", "name", "description")} for tool in captured]
+    for server in ("gitlab", "markitdown"):
+        name = {"gitlab": "server-gitlab", "markitdown": "markitdown"}[server]
+        for tool in json.load(open(out / f"../tools/{name}.json", encoding="utf-8")):
+            tools.append({"id": f"{server}:{tool['name']}", "server": server} | {key: tool[key] for key in ("name", "description")})
+    known = {tool["id"] for tool in tools}
+    for at, language in enumerate(LANGUAGES):
+        own, queries = [], []
+        for line in QUERIES.strip().splitlines():
+            gold, *texts = [part.strip() for part in line.split("|")]
+            assert gold in known, gold
+            queries.append({"query": texts[at], "gold": [gold], "kind": "captured"})
+        for name, text, asked in TRANSLATED[language]:
+            own.append({"id": f"local:{name}", "server": "local", "name": name, "description": text})
+            queries += [{"query": query, "gold": [f"local:{name}"], "kind": "translated"} for query in asked]
+        assert len(queries) >= 60, len(queries)
+        (out / language).mkdir(exist_ok=True)
+        for file, lines in (("tools", tools + own), ("queries", queries)):
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            (out / language / f"{file}.jsonl").write_text(text, encoding="utf-8")
+
+
+main()
