@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("inject", &["scope", "catalogue", "search", "id", "provider", "text"]),
     ("bridge", &["inject", "search", "scope", "catalogue", "id", "spec", "text", "tool"]),
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "tool"]),
-    ("lint", &["inject", "scope", "catalogue", "spec", "session", "text"]),
+    ("lint", &["inject", "scope", "catalogue", "spec", "text"]),
     ("call", &["catalogue", "session", "tool"]),
     ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),
@@ -60,7 +60,21 @@ const LAYERS: &[(&str, &[&str])] = &[
         "serve",
         &["host", "lint", "call", "catalogue", "scope", "inject", "bridge", "id", "tool", "session", "text"],
     ),
-    ("testing", &["host", "audit", "gate::approval", "lint", "call", "catalogue", "spec", "session"]),
+    (
+        "testing",
+        &[
+            "host",
+            "audit",
+            "gate::approval",
+            "lint",
+            "call",
+            "scope",
+            "catalogue",
+            "provider",
+            "spec",
+            "session",
+        ],
+    ),
 ];
 
 const EDGES: &[&str] = &["net", "config", "upstream", "serve", "testing"];
