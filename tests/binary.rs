@@ -90,7 +90,10 @@ fn a_server_crate_that_is_not_linked_is_found_with_both_places() {
 
     assert_eq!(lint::unlinked(&app, &[LINKED]), Ok(Vec::new()));
     let nowhere = lint::unlinked(&folder.path().join("nowhere"), &[]).unwrap_err();
-    assert!(nowhere.contains("cargo metadata"), "{nowhere}");
+    assert!(nowhere.ends_with("Cargo.toml"), "{nowhere}");
+    fs::write(app.join("Cargo.toml"), "[package]\n").unwrap();
+    let unreadable = lint::unlinked(&app, &[]).unwrap_err();
+    assert!(unreadable.contains("`cargo metadata` failed"), "{unreadable}");
 }
 
 #[test]

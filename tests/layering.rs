@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("inject", &["scope", "catalogue", "search", "id", "provider", "text"]),
     ("bridge", &["inject", "search", "scope", "catalogue", "id", "spec", "text", "tool"]),
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "tool"]),
-    ("lint", &["inject", "scope", "catalogue", "spec", "session", "text"]),
+    ("lint", &["inject", "scope", "catalogue", "spec", "text"]),
     ("call", &["catalogue", "session", "tool"]),
     ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),
@@ -62,7 +62,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "testing",
-        &["host", "audit", "gate::approval", "lint", "call", "catalogue", "scope", "spec", "session"],
+        &[
+            "host",
+            "audit",
+            "gate::approval",
+            "lint",
+            "call",
+            "scope",
+            "catalogue",
+            "provider",
+            "spec",
+            "session",
+        ],
     ),
 ];
 

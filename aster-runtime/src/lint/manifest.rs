@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Rule, id};
 use crate::catalogue::{Catalogue, NativeCatalogue, native_parts, raise};
 use crate::inject::{ProgressiveConfig, inject};
-use crate::scope::Agent;
-use crate::scope::Scope;
+use crate::scope::{Agent, Scope};
 use crate::spec::ToolSpec;
 
 /// The tools that the manifest, with room for all of it, does not name, and the names in it that are no tools. A list that is

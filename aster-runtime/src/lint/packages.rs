@@ -27,6 +27,9 @@ const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_pr
 /// Where `cargo metadata` cannot be run there, with its own words.
 pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding>, String> {
     let manifest = folder.join("Cargo.toml");
+    if !manifest.exists() {
+        return Err(format!("there is no {}", manifest.display()));
+    }
     let metadata = metadata(&manifest)?;
     let of = |value: &'_ Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();

@@ -54,7 +54,7 @@ pub const BLESS: &str = "ASTER_BLESS";
 /// | `urls_are_under_egress` | a parameter takes a URL that the gate does not look at |
 /// | `the_manifest_names_what_can_be_called` | it names more or less |
 /// | `agents_are_given_what_there_is` | a group is given to none of `agents`, or an agent something that is not there |
-/// | `what_was_reviewed_is_what_there_is` | a tier, group, hint or schema differs from the snapshot that is committed |
+/// | `what_was_reviewed_is_what_there_is` | a tier, group, hint, schema or what a provider loses of one differs from the committed snapshot |
 /// | `the_document_is_current` | `TOOLS.md` is not what the catalogue would write; `ASTER_BLESS=1` writes it |
 ///
 /// The snapshot is [insta](https://insta.rs)'s: `INSTA_UPDATE=always` writes it. Clauses may follow, in this order. `agents

@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::document::{Row, hints, rows};
 use crate::catalogue::NativeCatalogue;
+use crate::provider::Provider;
 
 /// Kind, id, tier, group, hints and a digest of the schemas of everything in a list, a line each, in the order of ids; for
-/// resources the digest is that of URI and media type as well. A tier that the catalogue raises is the raised one.
+/// resources the digest is that of URI and media type as well. A tier that the catalogue raises is the raised one. Below a
+/// tool stands what each [`Provider`] would lose of its schema.
 ///
 /// ```
 /// # use aster_runtime::{catalogue, mcp_tool};
@@ -27,11 +31,27 @@ pub fn table(list: &NativeCatalogue) -> String {
             [] => "-".to_owned(),
             hints => hints.join(","),
         };
-        let definition = (kind, (tool.input_schema)(), (tool.output_schema)(), row.uri, row.mime_type);
+        let schema = (tool.input_schema)();
+        let definition = (kind, &schema, (tool.output_schema)(), row.uri, row.mime_type);
         let json = serde_json::to_string(&definition).unwrap_or_default();
         let digest = blake3::hash(json.as_bytes()).to_hex();
         let _ =
             writeln!(table, "{kind} {}/{} {tier} {group} {hints} {}", tool.server, tool.name, &digest[..16]);
+        if *kind == "tool" {
+            losses(&mut table, &schema);
+        }
     }
     table
+}
+
+/// What a provider does not take of a tool's schema: a line for each that loses something.
+fn losses(table: &mut String, schema: &Value) {
+    for provider in Provider::ALL {
+        let losses = provider.export(schema).losses;
+        let lost: Vec<String> =
+            losses.iter().map(|loss| format!("{} at {}", loss.keyword, loss.path)).collect();
+        if !lost.is_empty() {
+            let _ = writeln!(table, "  {provider:?} loses {}", lost.join(", "));
+        }
+    }
 }
