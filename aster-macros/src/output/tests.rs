@@ -278,6 +278,47 @@ fn the_help_names_the_attribute_that_was_written() {
     }
 }
 
+/// What `docs/errors/README.md` says of the mistakes that have no UI test of the same words.
+#[test]
+fn the_table_beside_the_official_sdk_is_right() {
+    let told = |attribute: TokenStream, function: TokenStream| {
+        let (_, errors) = tool(attribute, quote!(#[doc = "Fetches a page."] #function));
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let fetch = quote!(
+        fn fetch() {}
+    );
+    let misspelt = told(quote!(tier = Standard, descripton = "Fetches a page."), fetch.clone());
+    assert!(
+        misspelt.starts_with("unknown option `descripton`") && !misspelt.contains("did you mean"),
+        "{misspelt}"
+    );
+    let named = told(quote!(tier = Standard, name = "fetch page/now"), fetch);
+    assert!(named.starts_with("` ` cannot appear") && named.contains("fetch_page_now"), "{named}");
+    let whole = told(
+        quote!(tier = Standard),
+        quote!(
+            fn fetch(#[arg(flatten)] page: String) {}
+        ),
+    );
+    assert!(whole.starts_with("a single value is not a struct that could be flattened"), "{whole}");
+
+    let both = mcp_server(
+        quote!(),
+        quote! {
+            impl Web {
+                /// Fetches a page.
+                #[mcp_tool(tier = Standard, nam = "a")]
+                fn fetch(&self) {}
+                /// Searches the web.
+                #[mcp_tool(tier = Standard, name = 3)]
+                fn search(&self) {}
+            }
+        },
+    );
+    assert_eq!(headlines(&both), ["unknown option `nam` for `#[mcp_tool]`", "`name` takes a string literal"]);
+}
+
 /// What an expansion uses comes through the runtime, so that a crate needs neither serde nor schemars of its own.
 #[test]
 fn expansions_go_through_one_door() {
