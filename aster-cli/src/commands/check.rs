@@ -65,7 +65,7 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
 /// The list of native servers, and what is linked beside it.
 fn check_native(list: &NativeCatalogue, package: Option<&Path>, checked: &mut Checked) {
     checked.native_tools = list.entries.iter().map(|entry| entry.tools().len()).sum();
-    // Where cargo cannot be asked this command is used and not built, and its tests have looked.
+    // Where cargo fails this is not the place to say so: the tests do.
     let findings = lint::binary(list, package).unwrap_or_else(|(findings, _)| findings);
     checked.problems.extend(findings.into_iter().map(|finding| Finding {
         message: match finding.places.as_slice() {

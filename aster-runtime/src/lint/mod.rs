@@ -180,8 +180,8 @@ pub fn problems(list: &NativeCatalogue) -> Vec<Finding> {
 }
 
 /// What is wrong with the binary that this code runs in: a list that is no catalogue, servers that are linked and not
-/// listed or the other way round and, where `package` is the folder of its `Cargo.toml`, server crates that it depends on
-/// and that are not linked. A second copy of this runtime is cargo's to refuse, by `links` in its `Cargo.toml`.
+/// listed or the other way round and, where `package` is the folder of its `Cargo.toml` and cargo started it, server crates
+/// that it depends on and that are not linked. A second copy of this runtime is cargo's to refuse, by `links` in its `Cargo.toml`.
 ///
 /// # Errors
 ///
@@ -192,7 +192,7 @@ pub fn binary(
 ) -> Result<Vec<Finding>, (Vec<Finding>, String)> {
     let mut findings = problems(list);
     findings.extend(listed(list, &registered(list)));
-    let Some(package) = package else { return Ok(findings) };
+    let Some(package) = package.filter(|_| packages::cargo().is_some()) else { return Ok(findings) };
     match unlinked(package, &[*list, registered(list)]) {
         Ok(found) => {
             findings.extend(found);

@@ -1,6 +1,7 @@
 //! Server crates that stand in a `Cargo.toml` and are not linked: rustc leaves out a crate that no path names, and with it
 //! everything that it would have registered.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +25,7 @@ const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_pr
 ///
 /// # Errors
 ///
-/// Where `cargo metadata` cannot be run there, with its own words.
+/// Where cargo did not start this process, or `cargo metadata` cannot be run there, with its own words.
 pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding>, String> {
     let manifest = folder.join("Cargo.toml");
     if !manifest.exists() {
@@ -70,8 +71,14 @@ pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding
     Ok(found.collect())
 }
 
+/// The cargo that started this process, where one did.
+pub(super) fn cargo() -> Option<OsString> {
+    std::env::var_os("CARGO")
+}
+
 fn metadata(manifest: &Path) -> Result<Value, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Looked up on the path it may be rustup's, which would first install what it lacks.
+    let cargo = cargo().ok_or("cargo did not start this, as `cargo test` and `cargo run` do")?;
     let mut command = Command::new(cargo);
     // What is being tested has been built, so that nothing has to be fetched.
     command.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(manifest);

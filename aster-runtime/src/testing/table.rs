@@ -48,8 +48,9 @@ pub fn table(list: &NativeCatalogue) -> String {
 fn losses(table: &mut String, schema: &Value) {
     for provider in Provider::ALL {
         let losses = provider.export(schema).losses;
+        let place = |path: &str| if path.is_empty() { "the root".to_owned() } else { path.to_owned() };
         let lost: Vec<String> =
-            losses.iter().map(|loss| format!("{} at {}", loss.keyword, loss.path)).collect();
+            losses.iter().map(|loss| format!("{} at {}", loss.keyword, place(&loss.path))).collect();
         if !lost.is_empty() {
             let _ = writeln!(table, "  {provider:?} loses {}", lost.join(", "));
         }
