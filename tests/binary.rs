@@ -23,6 +23,12 @@ fn check_names_a_server_that_is_linked_and_not_listed() {
     assert!(said.contains("`forgotten`: this server is linked into the binary"), "{said}");
     let places = said.lines().find(|line| line.trim_start().starts_with("at ")).unwrap();
     assert_eq!(places.matches("tests/peers/unlisted_server.rs:").count(), 2, "{said}");
+    // Outside of cargo none is looked for, whatever the path has under that name; the list is compared all the same.
+    let alone = Command::new(&program).arg("check").env_remove("CARGO").env("PATH", "").output().unwrap();
+    assert_eq!(
+        (alone.status.code(), String::from_utf8_lossy(&alone.stderr).as_ref()),
+        (Some(3), said.as_str())
+    );
     // Nobody is kept from using what is there.
     let listed = run("list");
     assert!(listed.status.success());

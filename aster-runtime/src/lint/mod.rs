@@ -1,8 +1,8 @@
 //! What is wrong with a catalogue, or with the binary around it, that the compiler does not see.
 //!
 //! Constraints it imposes on itself: it starts no server and calls no tool, and [`packages`](unlinked) alone starts a program,
-//! which is cargo. [`catalogue_tests!`](crate::catalogue_tests) makes a test of each check; `check` of the `aster` command and
-//! of a binary that [`serve_main!`](crate::serve_main) made prints what [`binary`] finds.
+//! which is cargo. `catalogue_tests!` makes a test of each check; `check` of the `aster` command and
+//! of a binary that `serve_main!` made prints what [`binary`] finds.
 
 mod linked;
 mod manifest;
