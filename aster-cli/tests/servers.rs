@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Sandbox, exists};
@@ -486,12 +486,16 @@ fn status(address: &str, path: &str, header: &str) -> String {
     answer
 }
 
-#[test]
-fn serve_over_http_says_where_and_ends_on_a_signal() {
-    let sandbox = Sandbox::new();
+/// Serves over HTTP at this address, and gives back what it says first, and the rest to be read.
+fn serve_over_http(
+    sandbox: &Sandbox,
+    address: &str,
+    more: &[&str],
+) -> (Child, Value, BufReader<ChildStderr>) {
     let mut server = sandbox
         .command()
-        .args(["mcp", "serve", "--json", "--http", "127.0.0.1:0", "--token-env", "ASTER_TEST_TOKEN"])
+        .args(["mcp", "serve", "--json", "--http", address, "--token-env", "ASTER_TEST_TOKEN"])
+        .args(more)
         .env("ASTER_TEST_TOKEN", "the-token-of-a-test")
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
@@ -500,7 +504,15 @@ fn serve_over_http_says_where_and_ends_on_a_signal() {
     let mut line = String::new();
     let mut told = BufReader::new(server.stderr.take().unwrap());
     told.read_line(&mut line).unwrap();
-    let url = serde_json::from_str::<Value>(&line).unwrap()["listening"].as_str().unwrap().to_owned();
+    (server, serde_json::from_str(&line).unwrap(), told)
+}
+
+#[test]
+fn serve_over_http_says_where_and_ends_on_a_signal() {
+    let sandbox = Sandbox::new();
+    let (mut server, first, mut told) = serve_over_http(&sandbox, "127.0.0.1:0", &[]);
+    let mut line = first.to_string();
+    let url = first["listening"].as_str().unwrap().to_owned();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     assert!(status(address, "/health", "").contains(" 200 "));
     assert!(status(address, "/mcp", "").contains(" 401 "));
@@ -516,20 +528,10 @@ fn serve_over_http_says_where_and_ends_on_a_signal() {
 fn serve_over_http_at_all_addresses_says_under_which_names() {
     let sandbox = Sandbox::new();
     let told = |more: &[&str]| {
-        let mut server = sandbox
-            .command()
-            .args(["mcp", "serve", "--json", "--http", "0.0.0.0:0", "--token-env", "ASTER_TEST_TOKEN"])
-            .args(more)
-            .env("ASTER_TEST_TOKEN", "the-token-of-a-test")
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let (mut server, first, _) = serve_over_http(&sandbox, "0.0.0.0:0", more);
         server.kill().unwrap();
         server.wait().unwrap();
-        serde_json::from_str::<Value>(&line).unwrap()["note"].clone()
+        first["note"].clone()
     };
     assert!(told(&[]).as_str().unwrap().contains("--allow-host"));
     assert_eq!(told(&["--allow-host", "tools.example"]), Value::Null);

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::index::Index;
 use super::lexical::Bounds;
-use super::query::Group;
+use super::query::{Group, Member};
 
 /// What one tool has got so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,8 +40,16 @@ thread_local! {
 /// The room for groups in a stamp; a query is too short to have as many.
 const GROUPS: u32 = 1 << 10;
 
+/// The most that a word says anywhere.
+fn says(index: &Index, member: &Member) -> f32 {
+    member.weight * member.idf * index.best(member.term)
+}
+
 /// Below so many postings it costs more to think about leaving some out.
 const FEW: usize = 1_000;
+
+/// Makes the score of a tool from its sum; `None` where it does not reach the bar, which is the last number.
+pub(super) type Rest<'a> = dyn Fn(u32, f32, f32) -> Option<f32> + 'a;
 
 /// The best tools of a range with their scores, best first, and the scores of `also`. `rest` makes the score of a tool from
 /// its sum.
@@ -51,13 +59,15 @@ pub(super) fn best(
     range: Range<u32>,
     limit: usize,
     bounds: Bounds,
-    rest: &dyn Fn(u32, f32) -> f32,
+    rest: &Rest<'_>,
     also: &[u32],
 ) -> (Vec<(f32, u32)>, Vec<f32>) {
     LEDGER.with_borrow_mut(|ledger| {
         ledger.start(index.count());
         ledger.add(index, groups, &range, limit, bounds);
-        let also = also.iter().map(|&tool| ledger.base(tool, bounds).map_or(0.0, |base| rest(tool, base)));
+        let also = also.iter().map(|&tool| {
+            ledger.base(tool, bounds).and_then(|base| rest(tool, base, f32::NEG_INFINITY)).unwrap_or_default()
+        });
         let also = also.collect();
         (ledger.select(limit, bounds, rest), also)
     })
@@ -80,35 +90,38 @@ impl Ledger {
     }
 
     fn add(&mut self, index: &Index, groups: &[Group], range: &Range<u32>, limit: usize, bounds: Bounds) {
-        let most = |group: &Group| {
-            group
-                .members
-                .iter()
-                .map(|member| member.weight * member.idf * index.best(member.term))
-                .fold(0.0, f32::max)
-        };
+        let most = |group: &Group| group.members.iter().map(|member| says(index, member)).fold(0.0, f32::max);
         let mut order: Vec<(f32, &Group)> = groups.iter().map(|group| (most(group), group)).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0));
         let whole: f32 = order.iter().map(|(most, _)| most).sum();
         let mut left = whole;
+        let mut bar = 0.0;
         let mut closed = false;
         for (most, group) in order {
-            let postings: usize = group.members.iter().map(|member| index.frequency(member.term)).sum();
-            // Before half is counted there is hardly a bar that the other half could not reach.
-            if !closed && postings > FEW && left < 0.5 * whole && self.touched.len() >= limit {
-                let reach =
-                    left * (1.0 + bounds.most_covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
-                closed = reach < self.nth_best(limit, bounds);
-                if closed {
-                    self.touched.sort_unstable();
-                }
-            }
+            left -= most;
             self.stamp += 1;
-            for member in &group.members {
+            let mut asked = false;
+            for (at, member) in group.members.iter().enumerate() {
                 let (tools, impacts) = index.postings(member.term);
                 let start = tools.partition_point(|&tool| tool < range.start);
                 let end = tools.partition_point(|&tool| tool < range.end);
                 let (tools, impacts) = (&tools[start..end], &impacts[start..end]);
+                if !closed && tools.len() > FEW && self.touched.len() >= limit {
+                    // What a tool could still get that has nothing: the best of the group's words that are left, and all else.
+                    let still = group.members[at..]
+                        .iter()
+                        .map(|member| says(index, member))
+                        .fold(left, |sum, most| sum.max(left + most));
+                    let reach =
+                        still * (1.0 + bounds.most_covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
+                    if !std::mem::replace(&mut asked, true) && still < 0.7 * whole {
+                        bar = self.nth_best(limit, bounds);
+                    }
+                    closed = reach < bar;
+                    if closed {
+                        self.touched.sort_unstable();
+                    }
+                }
                 let factor = member.weight * member.idf;
                 let covered = group.idf * member.weight;
                 if closed {
@@ -117,7 +130,6 @@ impl Ledger {
                     self.count(tools, impacts, factor, covered);
                 }
             }
-            left -= most;
         }
     }
 
@@ -174,7 +186,7 @@ impl Ledger {
         nth
     }
 
-    fn select(&mut self, limit: usize, bounds: Bounds, rest: &dyn Fn(u32, f32) -> f32) -> Vec<(f32, u32)> {
+    fn select(&mut self, limit: usize, bounds: Bounds, rest: &Rest<'_>) -> Vec<(f32, u32)> {
         let mut bases: Vec<(f32, u32)> =
             self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))).collect();
         let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
@@ -190,7 +202,7 @@ impl Ledger {
             let (likely, others) = left.split_at_mut(portion.min(left.len()));
             for &mut (base, tool) in likely {
                 if base * (1.0 + bounds.name_coverage) + bounds.meaning >= bar {
-                    best.push((rest(tool, base), tool));
+                    best.extend(rest(tool, base, bar).map(|score| (score, tool)));
                 }
             }
             if best.len() > limit {

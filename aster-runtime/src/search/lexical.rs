@@ -132,10 +132,11 @@ impl Ranker for Lexical {
             name_coverage: self.settings.name_coverage,
             meaning: if plan.meaning.is_empty() { 0.0 } else { self.settings.meaning * plan.idf },
         };
-        let rest = |tool: u32, base: f32| {
+        let rest = |tool: u32, base: f32, bar: f32| {
             let tool = tool as usize;
             let name = if bounds.name_coverage > 0.0 { self.name_coverage(&plan, tool) } else { 0.0 };
-            base * (1.0 + bounds.name_coverage * name) + bounds.meaning * self.likeness(&plan, tool)
+            let named = base * (1.0 + bounds.name_coverage * name);
+            (named + bounds.meaning >= bar).then(|| named + bounds.meaning * self.likeness(&plan, tool))
         };
         let exact = if self.settings.exact_names { self.names.find(&self.view, query) } else { Vec::new() };
         let exact: Vec<u32> = exact.into_iter().filter(|tool| places.contains(tool)).collect();

@@ -1,5 +1,6 @@
 //! Search over the tools of a view: a ranking behind a trait, and the one that is used unless a host brings its own.
 
+mod digests;
 mod fields;
 mod fused;
 mod index;

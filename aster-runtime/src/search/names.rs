@@ -1,7 +1,6 @@
 //! Queries that are names of tools, however they are written.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-
+use super::digests::Digests;
 use super::index::with_servers;
 use super::tokens::bare;
 use crate::catalogue::{Server, Tool};
@@ -10,12 +9,8 @@ use crate::scope::View;
 /// The tools by their names without case and separators: alone, after their server's name, and after its title.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// The digest of each name with a tool that may have it, ascending.
-    tools: Vec<(u32, u32)>,
-}
-
-fn digest(name: &str) -> u32 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(name) as u32
+    /// The tools that may have a name.
+    tools: Digests,
 }
 
 /// All that a tool is called.
@@ -28,14 +23,12 @@ fn names(tool: &Tool, server: Option<&Server>) -> [Option<String>; 3] {
 
 impl Names {
     pub(super) fn new(view: &View) -> Self {
-        let mut tools = Vec::with_capacity(3 * view.tools().len());
-        for (position, (tool, server)) in with_servers(view).enumerate() {
-            tools.extend(names(tool, server).iter().flatten().map(|name| (digest(name), position as u32)));
-        }
-        tools.sort_unstable();
-        tools.dedup();
-        tools.shrink_to_fit();
-        Self { tools }
+        let named: Vec<_> = with_servers(view).map(|(tool, server)| names(tool, server)).collect();
+        let places = named
+            .iter()
+            .zip(0..)
+            .flat_map(|(names, position)| names.iter().flatten().map(move |name| (name.as_str(), position)));
+        Self { tools: Digests::new(places) }
     }
 
     /// The tools whose names the query is: one name, or several in a list or as identifiers among other words.
@@ -57,9 +50,7 @@ impl Names {
         if name.is_empty() {
             return;
         }
-        let digest = digest(&name);
-        let from = self.tools.partition_point(|&(other, _)| other < digest);
-        for &(_, position) in self.tools[from..].iter().take_while(|(other, _)| *other == digest) {
+        for position in self.tools.of(&name) {
             let tool = &view.tools()[position as usize];
             let server =
                 view.servers().binary_search_by(|server| server.name.as_str().cmp(tool.id().server()));

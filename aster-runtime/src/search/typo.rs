@@ -1,8 +1,8 @@
 //! Words that no tool has: what they could have been meant as.
 
 use std::cmp::Reverse;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
+use super::digests::Digests;
 use super::index::{Index, TermId};
 
 /// The vocabulary, for looking through it by likeness.
@@ -10,8 +10,8 @@ use super::index::{Index, TermId};
 pub(super) struct Speller {
     /// In the order of their texts.
     entries: Vec<Entry>,
-    /// The digest of each text without its first letter, ascending, with the entry.
-    tails: Vec<(u32, u32)>,
+    /// The entries by their texts without the first letter.
+    tails: Digests,
 }
 
 #[derive(Debug)]
@@ -25,10 +25,6 @@ struct Entry {
 
 fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |set, b| set | 1 << (b & 31))
-}
-
-fn digest(text: &str) -> u32 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(text) as u32
 }
 
 /// A word without its first letter.
@@ -48,9 +44,7 @@ impl Speller {
             })
             .collect();
         entries.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        let mut tails: Vec<(u32, u32)> =
-            entries.iter().enumerate().map(|(at, entry)| (digest(tail(&entry.text)), at as u32)).collect();
-        tails.sort_unstable();
+        let tails = Digests::new(entries.iter().zip(0..).map(|(entry, at)| (tail(&entry.text), at)));
         Self { entries, tails }
     }
 
@@ -96,9 +90,7 @@ impl Speller {
         let (one, two) = (chars.next(), chars.next());
         let swapped: String = two.into_iter().chain(one).chain(chars).collect();
         for rest in [tail(word), word, tail(tail(word)), tail(&swapped)] {
-            let digest = digest(rest);
-            let from = self.tails.partition_point(|&(other, _)| other < digest);
-            for &(_, at) in self.tails[from..].iter().take_while(|&&(other, _)| other == digest) {
+            for at in self.tails.of(rest) {
                 let entry = &self.entries[at as usize];
                 if entry.text.starts_with(&first) {
                     continue;

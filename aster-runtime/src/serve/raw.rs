@@ -6,7 +6,8 @@
 //! place: `Restoring` on standard output, `body` on HTTP.
 //!
 //! Constraints it imposes on itself: only the handler makes carriers, whose mark is this process's own, and what stands
-//! inside one is never looked for another; a raw result is changed only where the era or MCP's schema demands it, and then at that place alone.
+//! inside one is never looked for another; a raw result is changed only where the era or MCP's schema demands it, and then
+//! at that place alone.
 
 #[cfg(feature = "serve-http")]
 pub(super) mod body;
@@ -55,8 +56,9 @@ fn meta(raw: Value) -> MetaObject {
 
 /// A transport that puts what carriers carry in their place.
 ///
-/// It answers the lines that were not even JSON, and keeps from rmcp what comes before a session begins and is no request: rmcp would take a notification there, such
-/// as the one that cancels a probe which took too long, for the end of the connection.
+/// It answers the lines that were not even JSON, and keeps from rmcp what comes before a session begins and is no request:
+/// rmcp would take a notification there, such as the one that cancels a probe which took too long, for the end of the
+/// connection.
 ///
 /// And it lets what was just sent come to its end before it says that the input has: rmcp would otherwise not tell its sender,
 /// which waits for it, and hold the process for seconds.

@@ -417,8 +417,7 @@ impl Rounds {
             return Err((AskError::Invalid(long), Box::new(exchange)));
         }
         let mut parked = self.parked();
-        let full = |parked: &VecDeque<Parked>| parked.len() >= PARKED_OF_ONE.calls;
-        if full(&parked) {
+        if parked.len() >= PARKED_OF_ONE.calls {
             // Nobody has come for what they ended with.
             parked.retain(|parked| !parked.exchange.task.is_finished());
         }

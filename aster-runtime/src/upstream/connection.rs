@@ -1,10 +1,12 @@
 //! One established MCP connection: the handshake in either era, the list of tools, calls.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
     InitializeRequestParams, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
@@ -17,7 +19,7 @@ use rmcp::service::{
 use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::diagnostics::Diagnostics;
 use super::raw::{ProgressListener, RawTransport, Tap};
@@ -33,6 +35,12 @@ const MAX_TOOLS: usize = 4_000;
 
 /// The most JSON that is taken as one server's tools, in bytes.
 const MAX_TOOL_BYTES: usize = 32 << 20;
+
+/// How long changes of the list of tools are gathered before it is read again.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// How long they are gathered at most, where a server announces one after another.
+const MAX_SETTLE: Duration = Duration::from_secs(30);
 
 /// How the handshake is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +244,35 @@ impl Connection {
         let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
         // The notifications themselves are heard on the tap.
         self.request(ClientRequest::SubscriptionsListenRequest(request)).await.is_ok()
+    }
+
+    /// Reads the list of tools again whenever the server says that it has changed, each time within `limit`, and hands it to
+    /// `tell`; for as long as it is polled.
+    pub(super) async fn follow(&self, server: &str, limit: Duration, tell: impl Fn(Listing)) -> Infallible {
+        let changed = || self.tap.list_changed.notified();
+        let mut settle = SETTLE;
+        loop {
+            // A server that says so again and again, perhaps at each reading, is heard less and less often.
+            settle = match timeout(settle, changed()).await {
+                Ok(()) => (2 * settle).min(MAX_SETTLE),
+                Err(_) => {
+                    changed().await;
+                    SETTLE
+                }
+            };
+            sleep(settle).await;
+            // What was said meanwhile is heard by this reading; what is said during it needs another.
+            let _ = changed().now_or_never();
+            match timeout(limit, self.tools()).await {
+                Ok(Ok(tools)) => tell(self.listing(tools)),
+                // Whoever polls this hears of the end from the tap.
+                Ok(Err(Failure::Ended)) => return std::future::pending().await,
+                Ok(Err(Failure::Refused { message, .. })) => {
+                    tracing::warn!(server, message, "its list of tools cannot be read again");
+                }
+                Err(_) => tracing::warn!(server, "its list of tools does not come again"),
+            }
+        }
     }
 
     async fn request(&self, request: ClientRequest) -> Result<Value, Failure> {

@@ -238,19 +238,14 @@ impl Keeper {
         self.listing.send_replace(Arc::new(connection.listing(tools)));
         self.state.send_replace(State::Ready(Arc::clone(&connection)));
 
-        let refresh = async {
-            loop {
-                tap.list_changed.notified().await;
-                if let Ok(Ok(tools)) = timeout(STARTUP, connection.tools()).await {
-                    self.listing.send_replace(Arc::new(connection.listing(tools)));
-                }
-            }
-        };
+        let refresh = connection.follow(&self.name, STARTUP, |listing| {
+            self.listing.send_replace(Arc::new(listing));
+        });
         let reason = tokio::select! {
             biased;
             () = self.closing.cancelled() => CLOSED,
             () = tap.ended.cancelled() => tap.failure().unwrap_or("it ended"),
-            () = refresh => "it ended",
+            never = refresh => match never {},
         };
         let reason = reason.to_owned();
         // Ends what is pending, whoever still holds the connection.

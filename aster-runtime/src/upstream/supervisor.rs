@@ -35,12 +35,6 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The pause before a server is asked again to tell of changes.
 const RESUBSCRIBE: Duration = Duration::from_secs(5);
 
-/// How long changes of the list of tools are gathered before it is read again.
-const SETTLE: Duration = Duration::from_millis(100);
-
-/// How long they are gathered at most, where a server announces one after another.
-const MAX_SETTLE: Duration = Duration::from_secs(30);
-
 /// Why a server is down that was closed.
 const CLOSED: &str = "it has been closed";
 
@@ -348,36 +342,8 @@ impl Supervisor {
         self.publish(connection.listing(tools));
         self.state.send_replace(State::Ready(Arc::clone(connection)));
 
-        let refresh = async {
-            let mut settle = SETTLE;
-            loop {
-                // A server that says so again and again, perhaps at each reading, is heard less and less often.
-                settle = match timeout(settle, tap.list_changed.notified()).await {
-                    Ok(()) => (2 * settle).min(MAX_SETTLE),
-                    Err(_) => {
-                        tap.list_changed.notified().await;
-                        SETTLE
-                    }
-                };
-                sleep(settle).await;
-                // What was said meanwhile is heard by this reading; what is said during it needs another.
-                let _ = tap.list_changed.notified().now_or_never();
-                match timeout(self.server.startup_timeout, connection.tools()).await {
-                    Ok(Ok(tools)) => self.publish(connection.listing(tools)),
-                    Ok(Err(Failure::Ended)) => return std::future::pending().await,
-                    Ok(Err(Failure::Refused { message, .. })) => {
-                        tracing::warn!(
-                            server = self.server.name,
-                            message,
-                            "its list of tools cannot be read again"
-                        );
-                    }
-                    Err(_) => {
-                        tracing::warn!(server = self.server.name, "its list of tools does not come again")
-                    }
-                }
-            }
-        };
+        let refresh = connection
+            .follow(&self.server.name, self.server.startup_timeout, |listing| self.publish(listing));
         let subscription = async {
             while connection.subscribe().await {
                 sleep(RESUBSCRIBE).await;
@@ -396,7 +362,7 @@ impl Supervisor {
             biased;
             () = self.closing.cancelled() => true,
             () = ended => false,
-            () = refresh => false,
+            never = refresh => match never {},
             () = subscription => false,
         };
         // Ends what is pending, and closes the server's standard input, whoever still holds the connection.
