@@ -875,10 +875,12 @@ impl HostSession {
     /// Waits for the servers of these ids, where the session knows of them and they are still starting: a client that asks
     /// at once is not told that there is no such tool.
     async fn started<S: AsRef<str>>(&self, ids: &[S]) {
-        let ids: Vec<ToolId> = ids.iter().filter_map(|id| ToolId::parse(id.as_ref())).collect();
         let starting = |sight: &Sight| {
             let mut servers = sight.view.servers().iter().filter(|server| server.health == Health::Starting);
-            servers.any(|server| ids.iter().any(|id| id.server() == server.name))
+            servers.any(|server| {
+                let mut ids = ids.iter().filter_map(|id| ToolId::parse(id.as_ref()));
+                ids.any(|id| id.server() == server.name)
+            })
         };
         if !starting(&self.sight()) {
             return;

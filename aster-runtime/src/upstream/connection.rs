@@ -208,16 +208,20 @@ impl Connection {
         request.extensions.insert(progress.clone());
 
         let mut reply = pin!(self.request(ClientRequest::CallToolRequest(request)));
-        let mut idle = pin!(sleep(limits.idle));
-        let end = sleep_until(Instant::now() + limits.total);
-        let mut end = pin!(end);
+        let end = Instant::now() + limits.total;
+        // One timer for both limits: what is nearer.
+        let patience = || end.min(Instant::now() + limits.idle);
+        let mut alarm = pin!(sleep_until(patience()));
         loop {
             tokio::select! {
                 biased;
-                () = &mut end => return Err(Some(timed_out(limits.total))),
+                () = &mut alarm => {
+                    let over = if Instant::now() >= end { limits.total } else { limits.idle };
+                    return Err(Some(timed_out(over)));
+                }
                 // Before the reply, so that no report comes after it.
                 report = progress.next() => {
-                    idle.as_mut().reset(Instant::now() + limits.idle);
+                    alarm.as_mut().reset(patience());
                     let message = report.message.map(|message| self.diagnostics.safe(&message));
                     context.progress(report.done, report.total, message.as_deref());
                 }
@@ -226,8 +230,6 @@ impl Connection {
                     Err(Failure::Refused { code, message }) => Err(Some(DispatchError::Protocol { code, message })),
                     Err(Failure::Ended) => Err(None),
                 },
-                () = context.cancelled() => return Err(Some(DispatchError::Cancelled)),
-                () = &mut idle => return Err(Some(timed_out(limits.idle))),
             }
         }
     }

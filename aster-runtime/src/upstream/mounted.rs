@@ -173,10 +173,7 @@ impl Upstream for MountedServer {
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
         let tool = tool.to_owned();
         async move {
-            let connection = tokio::select! {
-                connection = self.connection() => connection?,
-                () = context.cancelled() => return Err(DispatchError::Cancelled),
-            };
+            let connection = self.connection().await?;
             match connection.call(&tool, arguments, &context, LIMITS).await {
                 Ok(result) => Ok(result),
                 Err(Some(error)) => Err(error),

@@ -182,10 +182,7 @@ impl Upstream for StdioUpstream {
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
         let tool = tool.to_owned();
         async move {
-            let connection = tokio::select! {
-                connection = self.connection() => connection?,
-                () = context.cancelled() => return Err(DispatchError::Cancelled),
-            };
+            let connection = self.connection().await?;
             let limits = CallLimits { idle: self.server.call_timeout, total: self.server.call_limit };
             match connection.call(&tool, arguments, &context, limits).await {
                 Ok(result) => Ok(result),
