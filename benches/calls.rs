@@ -64,28 +64,25 @@ fn main() {
         let name = format!("upstream {callers}");
         let mut group = criterion.benchmark_group(&name);
         group.throughput(Throughput::Elements(callers.into())).sampling_mode(SamplingMode::Flat);
-        group.bench_function("rmcp", |bencher| {
-            let arguments = object(json!({ "text": TEXT }));
-            let call = || {
-                let (peer, arguments) = (direct.peer(), arguments.clone());
-                move || {
-                    let (peer, arguments) = (peer.clone(), arguments.clone());
-                    async move { common::call(&peer, "echo", arguments).await }
-                }
+        let direct_calls = |calls| {
+            let (peer, arguments) = (direct.peer(), object(json!({ "text": TEXT })));
+            let call = move || {
+                let (peer, arguments) = (peer.clone(), arguments.clone());
+                async move { common::call(&peer, "echo", arguments).await }
             };
-            bencher.iter_custom(|calls| runtime.block_on(load(callers.into(), calls, call())));
-        });
-        group.bench_function("aster", |bencher| {
-            let call = Arc::new(bridge_call("bench/echo"));
-            let execute = || {
-                let (session, call) = (session.clone(), call.clone());
-                move || execute(session.clone(), call.clone())
-            };
-            bencher.iter_custom(|calls| runtime.block_on(load(callers.into(), calls, execute())));
-        });
+            runtime.block_on(load(callers.into(), calls, call))
+        };
+        let our_calls = |calls| {
+            let (session, call) = (session.clone(), Arc::new(bridge_call("bench/echo")));
+            runtime.block_on(load(callers.into(), calls, move || execute(session.clone(), call.clone())))
+        };
+        group.bench_function("rmcp", |bencher| bencher.iter_custom(direct_calls));
+        group.bench_function("aster", |bencher| bencher.iter_custom(our_calls));
         group.finish();
         let title = format!("a stdio server, callers: {callers}");
         figures.compare(&title, &name, callers, &["rmcp", "aster"]);
+        let calls = (640 / callers).into();
+        figures.in_turns(|| direct_calls(calls), || our_calls(calls));
     }
     runtime.block_on(direct.close());
     figures.print(&mut criterion);

@@ -227,6 +227,26 @@ impl Figures {
         }
     }
 
+    /// Adds the ratio of the second to the first, taken in turns: whatever else the machine does slows both alike.
+    pub(crate) fn in_turns(&self, mut first: impl FnMut() -> Duration, mut second: impl FnMut() -> Duration) {
+        const ROUNDS: usize = 400;
+        let mut ratios: Vec<_> = (0..ROUNDS)
+            .map(|round| {
+                let (base, other) = if round % 2 == 0 {
+                    let base = first();
+                    (base, second())
+                } else {
+                    let other = second();
+                    (first(), other)
+                };
+                other.as_secs_f64() / base.as_secs_f64()
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let [low, median, high] = [1, 2, 3].map(|quarter| ratios[quarter * ROUNDS / 4]);
+        self.line(format!("\nin turns: {median:.2} ({low:.2} to {high:.2} in half of {ROUNDS} rounds)"));
+    }
+
     /// Prints it.
     pub(crate) fn print(self, criterion: &mut Criterion) {
         criterion.final_summary();
