@@ -12,7 +12,7 @@ use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
-use aster_runtime::gate::hooks::{Hook, Verdict};
+use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
     ToolResult, catalogue, mcp_server, mcp_tool,
@@ -224,8 +224,12 @@ impl Approver for Silent {
 struct Judge(fn(&Proposed) -> Verdict);
 
 impl Hook for Judge {
-    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Verdict> {
-        Box::pin(async { (self.0)(call) })
+    fn changes(&self) -> bool {
+        true
+    }
+
+    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
+        Box::pin(async { Ok((self.0)(call)) })
     }
 }
 
@@ -451,16 +455,19 @@ async fn an_audit_that_cannot_be_written_stops_all_but_standard_calls() {
 #[tokio::test]
 async fn hooks_deny_rewrite_and_fail_closed() {
     for (hook, told) in [
-        (Judge(|_| Verdict::Continue), "5"),
-        (Judge(|_| Verdict::Deny("not today".into())), "a hook denied the call: not today"),
-        (Judge(|_| Verdict::Rewrite(json!({"a": 40, "b": 2}).as_object().unwrap().clone())), "42"),
-        (Judge(|_| panic!("hook")), "a hook denied the call: the hook failed"),
+        (Judge(|_| Verdict::go_on()), "5"),
+        (Judge(|_| Verdict::deny("not today")), "the hook `hook` denied the call: not today"),
+        (Judge(|_| Verdict::rewrite(json!({"a": 40, "b": 2}).as_object().unwrap().clone())), "42"),
+        (
+            Judge(|_| panic!("hook")),
+            "the hook `hook` failed (it panicked), and without its word nothing is called; the user has to mend it",
+        ),
     ] {
         let bench = bench_with(Profile::new("t"), |builder| builder.hook(Arc::new(hook))).await;
         assert_eq!(bench.session.call(&execute("desk/add", json!({"a": 2, "b": 3}))).await.to_text(), told);
     }
     // What a hook writes is checked like what a model writes.
-    let wrong = Judge(|_| Verdict::Rewrite(json!({"a": "x"}).as_object().unwrap().clone()));
+    let wrong = Judge(|_| Verdict::rewrite(json!({"a": "x"}).as_object().unwrap().clone()));
     let bench = bench_with(Profile::new("t"), |builder| builder.hook(Arc::new(wrong))).await;
     assert!(
         bench

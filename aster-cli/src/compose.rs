@@ -194,6 +194,9 @@ async fn host(
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }
+    for hook in &config.hooks {
+        builder = builder.hook(Arc::new(hook.clone()));
+    }
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }

@@ -550,3 +550,23 @@ fn serve_over_http_refuses_what_is_not_safe() {
     serve(&["nowhere"]).expect(2);
     sandbox.run(&["mcp", "serve", "--token-env", "PATH"]).expect(2);
 }
+
+#[test]
+fn a_hook_of_the_configuration_judges_calls() {
+    let sandbox = Sandbox::new();
+    let hook = sandbox.path("hook");
+    fs::write(&hook, "echo 'not today' >&2\nexit 2\n").unwrap();
+    let call = ["mcp", "call", "web/extract", "--arg", "url=http://127.0.0.1:9/"];
+    let hooks = |command: &str| {
+        format!(
+            "hooks: {{PreToolUse: [{{command: '{command}', args: ['{}'], tools: 'web/*'}}]}}",
+            hook.display()
+        )
+    };
+    sandbox.user(&hooks("sh"));
+    let outcome = sandbox.run(&call).expect(4);
+    assert!(outcome.stderr.contains("the hook `sh` denied the call: not today"), "{outcome}");
+    sandbox.user(&hooks("/nowhere/hook"));
+    let outcome = sandbox.run(&call).expect(4);
+    assert!(outcome.stderr.contains("the hook `hook` failed"), "{outcome}");
+}

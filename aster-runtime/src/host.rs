@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use crate::catalogue::{
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
 use crate::gate::egress::EgressPolicy;
-use crate::gate::hooks::Hook;
+use crate::gate::hooks::{self, Done, Hook};
 use crate::gate::secrets::Redactor;
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
@@ -636,10 +636,39 @@ pub const MAX_SUGGESTIONS: usize = 100;
 /// How many bytes the values of a completion may have together. A value that is longer alone is never suggested.
 pub const MAX_SUGGESTED_BYTES: usize = 64 << 10;
 
-/// How a call ends without a result of its own.
+/// How a call ends that was not sent, or that nobody waits for any more.
 enum Ended {
     Denied(Denied),
-    Broken(DispatchError),
+    Cancelled,
+}
+
+/// What came of a call that was sent.
+struct Ran {
+    outcome: Outcome,
+    error: Option<String>,
+    /// What the caller is told.
+    result: ToolResult,
+}
+
+impl Ran {
+    fn new(dispatched: Result<ToolResult, DispatchError>, redactor: &Redactor) -> Self {
+        let error = match dispatched {
+            Ok(result) => {
+                let outcome = if result.is_error() { Outcome::ToolError } else { Outcome::Ok };
+                return Self { outcome, error: None, result };
+            }
+            Err(error) => error,
+        };
+        let outcome = match error {
+            DispatchError::TimedOut { .. } => Outcome::TimedOut,
+            DispatchError::Cancelled => Outcome::Cancelled,
+            DispatchError::Panicked => Outcome::Panicked,
+            DispatchError::Protocol { .. } => Outcome::ToolError,
+            _ => Outcome::Failed,
+        };
+        let message = redactor.redact(&error.to_string()).into_owned();
+        Self { outcome, error: Some(message.clone()), result: refusal(message) }
+    }
 }
 
 impl From<BridgeError> for Ended {
@@ -657,12 +686,6 @@ impl From<BridgeError> for Ended {
 impl From<Denied> for Ended {
     fn from(denied: Denied) -> Self {
         Self::Denied(denied)
-    }
-}
-
-impl From<DispatchError> for Ended {
-    fn from(error: DispatchError) -> Self {
-        Self::Broken(error)
     }
 }
 
@@ -827,7 +850,9 @@ impl HostSession {
                 tool: Arc::clone(tool),
                 arguments,
             };
-            let admitted = gate::admit(&shared.gate, &self.scope, proposed, options.client.as_ref()).await?;
+            let client = options.client.as_ref();
+            let mut admitted =
+                gate::admit(&shared.gate, &self.scope, proposed, client, trail.hooks()).await?;
             self.check_unchanged(&admitted)?;
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
@@ -835,39 +860,43 @@ impl HostSession {
                 .with_client(options.client)
                 .with_updates(shared.updates.clone())
                 .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
-            let result = dispatch::dispatch(&shared.routes, admitted, context).await?;
-            Ok(target.complete(tool, result))
+            let notes = admitted.take_context();
+            let sent = (!shared.gate.hooks.is_empty()).then(|| admitted.call().clone());
+            let dispatched = Instant::now();
+            let mut ran =
+                Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
+            if let Some(call) = &sent {
+                let done = Done {
+                    call,
+                    result: &ran.result,
+                    failed: ran.outcome != Outcome::Ok,
+                    duration: dispatched.elapsed(),
+                };
+                ran.result = hooks::after(&shared.gate.hooks, done, trail.hooks()).await;
+            }
+            ran.result = target.complete(tool, ran.result.with_notes(notes));
+            Ok(ran)
         };
         let ended = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(Ended::Broken(DispatchError::Cancelled)),
+            () = cancellation.cancelled() => Err(Ended::Cancelled),
             ended = way => ended,
         };
         self.end(trail, ended)
     }
 
     /// Writes the outcome and words the answer.
-    fn end(&self, trail: Trail, ended: Result<ToolResult, Ended>) -> Completed {
+    fn end(&self, trail: Trail, ended: Result<Ran, Ended>) -> Completed {
         let redactor = &self.shared.redactor;
         match ended {
-            Ok(result) => {
-                let outcome = if result.is_error() { Outcome::ToolError } else { Outcome::Ok };
-                trail.complete(outcome, None, None, result)
-            }
+            Ok(ran) => trail.complete(ran.outcome, None, ran.error, ran.result),
             Err(Ended::Denied(denied)) => {
                 let told = refusal(redactor.redact(&denied.told()).into_owned());
                 trail.complete(Outcome::Denied, Some(&denied), Some(denied.message.clone()), told)
             }
-            Err(Ended::Broken(error)) => {
-                let outcome = match error {
-                    DispatchError::TimedOut { .. } => Outcome::TimedOut,
-                    DispatchError::Cancelled => Outcome::Cancelled,
-                    DispatchError::Panicked => Outcome::Panicked,
-                    DispatchError::Protocol { .. } => Outcome::ToolError,
-                    _ => Outcome::Failed,
-                };
-                let message = redactor.redact(&error.to_string()).into_owned();
-                trail.complete(outcome, None, Some(message.clone()), refusal(message))
+            Err(Ended::Cancelled) => {
+                let Ran { outcome, error, result } = Ran::new(Err(DispatchError::Cancelled), redactor);
+                trail.complete(outcome, None, error, result)
             }
         }
     }

@@ -34,6 +34,7 @@
 //! | `words` (default) | the word table of the search, 1.7 MB: words of like meaning, and where each lies among meanings |
 //! | `serve` | MCP in, over standard input and output: the module `serve`, and `serve_main!` |
 //! | `serve-http` | MCP in over HTTP too, mountable or with a listener of its own: the module `serve::http` |
+//! | `hooks` | hooks that are programs: `gate::hooks::ProgramHook` |
 //! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
 //! | `http` | the guarded HTTP client of native servers: the module `net` |
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
@@ -54,6 +55,8 @@ mod injector;
 pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
+#[cfg(any(feature = "hooks", feature = "upstream"))]
+pub mod process;
 pub mod provider;
 pub mod schema;
 pub mod scope;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use aster_runtime::audit::{AuditSink, Record, Stage};
 use aster_runtime::call::Proposed;
 use aster_runtime::call::{Check, Completed, Outcome};
-use aster_runtime::gate::hooks::{Hook, Verdict};
+use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::{
     CallOptions, Entry, Host, HostSession, Image, Json, JsonObject, NativeCatalogue, Profile, PromptMessage,
     Reference, ResourceContents, ToolContext, catalogue, groups, mcp_prompt, mcp_resource, mcp_server,
@@ -386,11 +386,11 @@ async fn an_update_reaches_who_listens() {
 struct Deny;
 
 impl Hook for Deny {
-    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(match call.tool.id().tool() {
-            "note" => Verdict::Deny("not today".to_owned()),
-            _ => Verdict::Continue,
-        }))
+    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
+        Box::pin(std::future::ready(Ok(match call.tool.id().tool() {
+            "note" => Verdict::deny("not today"),
+            _ => Verdict::go_on(),
+        })))
     }
 }
 

@@ -18,6 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::call::{Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
 use crate::gate::Admitted;
+use crate::gate::hooks::Said;
 use crate::gate::secrets::Redactor;
 use crate::session::Session;
 use crate::spec::Tier;
@@ -71,6 +72,9 @@ pub struct Record {
     /// Its group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What the hooks said, in the order in which they answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Said>,
     /// By what the call was admitted, or which check refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -169,6 +173,7 @@ impl Trail {
             tool: None,
             tier: None,
             group: None,
+            hooks: Vec::new(),
             decision: None,
             arguments_digest: None,
             arguments: None,
@@ -212,12 +217,25 @@ impl Trail {
         self.record.arguments = self.in_full().then(|| self.redacted(arguments, json));
     }
 
+    /// Takes in what hooks say.
+    pub(crate) fn hooks(&mut self) -> &mut Vec<Said> {
+        &mut self.record.hooks
+    }
+
+    /// A hook may repeat what it was given.
+    fn hide_in_hooks(&mut self) {
+        for reason in self.record.hooks.iter_mut().filter_map(|said| said.reason.as_mut()) {
+            *reason = self.redactor.redact(&self.own_secrets.redact(reason)).into_owned();
+        }
+    }
+
     /// The gate has admitted the call, which is about to be dispatched.
     pub(crate) fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
         if admitted.is_rewritten() {
             self.arguments(&admitted.call().arguments);
         }
         self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
+        self.hide_in_hooks();
         self.record.time = now();
         self.record.stage = Stage::Intent;
         match self.sink.write(&self.record) {
@@ -283,6 +301,7 @@ impl Trail {
 
     fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {
         self.complete = true;
+        self.hide_in_hooks();
         self.record.stage = Stage::Outcome;
         self.record.time = now();
         self.record.outcome = Some(outcome);

@@ -15,6 +15,7 @@ use super::yaml::{self, Mark, Node, Value};
 use super::{MAX_FILE_BYTES, Problem};
 use crate::catalogue::AnnotationTrust;
 use crate::gate::egress::EgressPolicy;
+use crate::gate::hooks::{Event, Matcher, OnFailure};
 use crate::id;
 use crate::spec::Tier;
 use crate::text::one_line;
@@ -31,6 +32,21 @@ pub(super) struct File {
     pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) audit_path: Option<(Text, Mark)>,
+    pub(super) hooks: Vec<HookEntry>,
+}
+
+/// One entry of a list under `hooks`.
+#[derive(Debug)]
+pub(super) struct HookEntry {
+    pub(super) at: Mark,
+    pub(super) event: Event,
+    pub(super) command: Text,
+    pub(super) args: Vec<Text>,
+    pub(super) env: Vec<(String, Text)>,
+    pub(super) matcher: Matcher,
+    pub(super) timeout: Option<Duration>,
+    pub(super) changes: bool,
+    pub(super) on_failure: OnFailure,
 }
 
 /// One entry of `mcp.servers`.
@@ -115,9 +131,10 @@ impl Reader<'_> {
     }
 
     fn root(&mut self, root: &Node, file: &mut File, reserved: &[&str]) {
-        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit"]) {
+        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit", "hooks"]) {
             match key {
                 "mcp" => self.mcp(value, file, reserved),
+                "hooks" => self.hooks(value, file),
                 "egress" => {
                     for (_, value) in self.section(value, "`egress`", &["allow_private"]) {
                         file.allow_private = Some((self.destinations(value), value.at));
@@ -253,6 +270,83 @@ impl Reader<'_> {
         }
         server.command = command?;
         (self.problems.len() == before).then_some(server)
+    }
+
+    fn hooks(&mut self, node: &Node, file: &mut File) {
+        let events = [Event::PreToolUse, Event::PostToolUse, Event::PostToolUseFailure];
+        for (key, value) in self.section(node, "`hooks`", &events.map(Event::name)) {
+            let event = events.into_iter().find(|event| event.name() == key);
+            for item in self.list(value, &format!("`hooks.{key}`")) {
+                let hook = event.and_then(|event| self.hook(event, item));
+                file.hooks.extend(hook);
+            }
+        }
+    }
+
+    fn hook(&mut self, event: Event, node: &Node) -> Option<HookEntry> {
+        const KEYS: [&str; 9] =
+            ["command", "args", "env", "tools", "regex", "match", "timeout", "changes", "on_failure"];
+        let what = format!("a hook of `{}`", event.name());
+        let before = self.problems.len();
+        let (mut command, mut pattern, mut by_name) = (None, None, false);
+        let (mut args, mut env, mut timeout) = (Vec::new(), Vec::new(), None);
+        let (mut changes, mut on_failure) = (false, OnFailure::Block);
+        for (key, value) in self.section(node, &what, &KEYS) {
+            let what = format!("`{key}` of {what}");
+            match key {
+                "command" => command = self.path(value, &what),
+                "args" => {
+                    for item in self.list(value, &what) {
+                        args.extend(self.template(item, &format!("an entry of {what}")));
+                    }
+                }
+                "env" => env = self.environment(value, &what),
+                "tools" | "regex" => {
+                    if pattern.is_some() {
+                        let help = "leave one of `tools` and `regex` out, or write two hooks";
+                        self.problem(value.at, format!("{what} is one matcher too many"), help);
+                    }
+                    let text = self.scalar(value, &what).unwrap_or_default();
+                    let matcher = if key == "tools" { Matcher::glob(text) } else { Matcher::regex(text) };
+                    match matcher {
+                        Ok(matcher) => pattern = Some(matcher),
+                        Err(error) => {
+                            self.problem(value.at, format!("{what}: {error}"), "mend it, or leave it out")
+                        }
+                    }
+                }
+                "match" => {
+                    by_name = self.choice(value, &what, &[("id", false), ("name", true)]).unwrap_or_default();
+                }
+                "timeout" => timeout = self.duration(value, &what),
+                "changes" => changes = self.switch(value, &what),
+                _ => {
+                    let choices = [("block", OnFailure::Block), ("allow", OnFailure::Allow)];
+                    on_failure = self.choice(value, &what, &choices).unwrap_or_default();
+                }
+            }
+        }
+        if command.is_none() && self.problems.len() == before {
+            self.problem(
+                node.at,
+                format!("{what} has no `command`"),
+                "say what to run, for example `command: ./check`",
+            );
+        }
+        let matcher = pattern.unwrap_or_else(Matcher::all);
+        let matcher = if by_name { matcher.by_name() } else { matcher };
+        let hook = HookEntry {
+            at: node.at,
+            event,
+            command: command?,
+            args,
+            env,
+            matcher,
+            timeout,
+            changes,
+            on_failure,
+        };
+        (self.problems.len() == before).then_some(hook)
     }
 
     /// The entries of a mapping whose keys are fixed. Unknown keys are noted and skipped.

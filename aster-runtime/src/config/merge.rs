@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{self, Path, PathBuf};
 
-use super::file::{self, Server, Text};
+use super::file::{self, HookEntry, Server, Text};
 use super::yaml::Mark;
 use super::{
     Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig, Sources,
     ToolFilter, open_regular,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
+use crate::gate::hooks::ProgramHook;
 use crate::gate::secrets::MIN_SECRET;
 use crate::spec::Tier;
 use crate::text::one_line;
@@ -117,6 +118,9 @@ impl Merger<'_> {
                 Err(name) => self.errors.push(unset(&path, at, "`audit.path`", &name)),
             }
         }
+        for hook in file.hooks {
+            self.hook(&path, hook);
+        }
         for server in file.servers {
             self.server(&path, Origin::User, server);
         }
@@ -134,6 +138,7 @@ impl Merger<'_> {
             ("mcp.approval.clients", file.approval_clients.map(|(_, at)| at)),
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
             ("audit.path", file.audit_path.map(|(_, at)| at)),
+            ("hooks", file.hooks.first().map(|hook| hook.at)),
         ];
         for (key, at) in loosens {
             if let Some(at) = at {
@@ -212,6 +217,36 @@ impl Merger<'_> {
         });
     }
 
+    /// A hook whose variables are not set would not be there when it is needed: that is an error.
+    fn hook(&mut self, path: &Path, entry: HookEntry) {
+        let what = format!("a hook of `{}`", entry.event.name());
+        let mut fill =
+            |text: &Text| self.expand(text).map_err(|variable| unset(path, text.at, &what, &variable));
+        let filled = (|| {
+            let command = program(path, entry.command.at, fill(&entry.command)?, &what)?;
+            let args = entry.args.iter().map(&mut fill).collect::<Result<Vec<_>, _>>()?;
+            let env = entry.env.iter().map(|(name, text)| Ok((name.clone(), fill(text)?)));
+            Ok((command, args, env.collect::<Result<Vec<_>, _>>()?))
+        })();
+        let (command, args, env) = match filled {
+            Ok(filled) => filled,
+            Err(problem) => return self.errors.push(problem),
+        };
+        let mut hook = ProgramHook::new(entry.event, command)
+            .args(args)
+            .matcher(entry.matcher)
+            .changes(entry.changes)
+            .on_failure(entry.on_failure);
+        if let Some(timeout) = entry.timeout {
+            hook = hook.timeout(timeout);
+        }
+        for (name, value) in env {
+            self.secret(&name, &value);
+            hook = hook.env(name, value);
+        }
+        self.config.hooks.push(hook);
+    }
+
     fn launch(&mut self, path: &Path, origin: Origin, server: &Server) -> Result<Launch, Problem> {
         let name = &server.name;
         if origin == Origin::Project && server.command.template.has_variables() {
@@ -224,15 +259,8 @@ impl Merger<'_> {
             self.expand(text)
                 .map_err(|variable| unset(path, text.at, &format!("{what} of server `{name}`"), &variable))
         };
-        let mut command = fill(&server.command, "`command`")?;
-        if command.trim().is_empty() {
-            let message = format!("`command` of server `{name}` is empty once its variables are filled in");
-            return Err(Problem::new(path, server.command.at, message, "set the variable to a program"));
-        }
-        if command.contains(path::is_separator) {
-            let absolute: PathBuf = base(path).join(command).components().collect();
-            command = absolute.to_string_lossy().into_owned();
-        }
+        let command = fill(&server.command, "`command`")?;
+        let command = program(path, server.command.at, command, &format!("server `{name}`"))?;
         let args = server.args.iter().map(|text| fill(text, "`args`")).collect::<Result<_, _>>()?;
         let directory = match &server.cwd {
             Some(text) => Some(base(path).join(fill(text, "`cwd`")?)),
@@ -298,6 +326,19 @@ impl ToolFilter {
     fn nothing() -> Self {
         Self { allow: Vec::new(), deny: vec!["**".to_owned()] }
     }
+}
+
+/// What to run for a command that a file names: a name, or a path against the file's directory.
+fn program(path: &Path, at: Mark, command: String, of: &str) -> Result<String, Problem> {
+    if command.trim().is_empty() {
+        let message = format!("`command` of {of} is empty once its variables are filled in");
+        return Err(Problem::new(path, at, message, "set the variable to a program"));
+    }
+    if !command.contains(path::is_separator) {
+        return Ok(command);
+    }
+    let absolute: PathBuf = base(path).join(command).components().collect();
+    Ok(absolute.to_string_lossy().into_owned())
 }
 
 /// The directory against which a file's paths are read.

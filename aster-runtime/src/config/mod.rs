@@ -12,7 +12,7 @@
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
 //! | `mcp.context_tokens`, `mcp.inventory_percent`, `mcp.search_limit` | the smaller number counts |
-//! | `mcp.approval`, `egress`, `audit` | left out, with a warning |
+//! | `mcp.approval`, `egress`, `audit`, `hooks` | left out, with a warning |
 //!
 //! A missing file is an empty one; a file that cannot be read, or that has a mistake, is an error which names every
 //! mistake with its line. What depends on the environment, a variable that is not set, costs its server alone.
@@ -46,6 +46,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 
 use crate::catalogue::ExternalSettings;
+use crate::gate::hooks::ProgramHook;
 use crate::text::one_line;
 pub use merge::load;
 use yaml::Mark;
@@ -84,6 +85,8 @@ pub struct Config {
     pub approval_clients: Vec<String>,
     /// The private addresses that native servers may reach, as they stand in the file.
     pub allow_private: Vec<String>,
+    /// The hooks, in the order of the file.
+    pub hooks: Vec<ProgramHook>,
     /// Where the audit is written; `None` is the host's default.
     pub audit_path: Option<PathBuf>,
     /// The directory of the project's file, where there is one.
@@ -105,6 +108,7 @@ impl Default for Config {
             search_limit: 5,
             approval_clients: Vec::new(),
             allow_private: Vec::new(),
+            hooks: Vec::new(),
             audit_path: None,
             project: None,
             warnings: Vec::new(),

@@ -690,3 +690,37 @@ proptest! {
         prop_assert!(!alone, "{}", shown);
     }
 }
+
+#[test]
+fn the_hooks_of_the_page_are_read() {
+    let page = include_str!("../../../docs/hooks.md");
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let files = Files::new(example, "hooks: {PreToolUse: [{command: ./evil}]}");
+    let config = files.load().unwrap();
+    assert_eq!(config.hooks.len(), 4);
+    // A path is read against its file, a name is left to PATH.
+    let commands: Vec<_> = config.hooks.iter().map(|hook| files.redact(format!("{hook:?}"))).collect();
+    assert!(
+        commands[0].contains("\"/user/check-mail\"") && commands[1].contains("\"sanitise\""),
+        "{commands:?}"
+    );
+    let warnings: Vec<_> = config.warnings.iter().map(|warning| files.redact(warning)).collect();
+    assert_eq!(
+        warnings,
+        [
+            "/project/aster.yaml:1:22: `hooks` is left out: it counts in the user's own file only; set it there"
+        ]
+    );
+}
+
+#[test]
+fn a_hook_that_cannot_be_meant_is_refused() {
+    let text = "hooks:\n  PreToolUse:\n    - {command: c, tools: 'a/['}\n    - {command: c, regex: 'a(', tools: b/c}\n    \
+                - {args: [x]}\n    - {command: '${UNSET}'}\n    - {command: c, on_failure: ignore}\n  PreTool: []\n";
+    let files = Files::new(text, "");
+    assert_snapshot!(files.redact(files.load().unwrap_err()));
+    // A hook whose variable is missing would not be there when it is needed.
+    let files = Files::new("hooks: {PreToolUse: [{command: c, args: ['${UNSET}']}]}", "");
+    let error = files.redact(files.load().unwrap_err());
+    assert!(error.contains("needs the variable `UNSET`"), "{error}");
+}

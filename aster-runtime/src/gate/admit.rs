@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::approval::{self, Approval};
 use super::egress::EgressPolicy;
-use super::hooks::{self, Verdict};
+use super::hooks::{self, Said};
 use super::rules::{self, Requirement};
 use super::{Check, Denied, Gate};
 use crate::call::Proposed;
@@ -19,6 +19,7 @@ pub struct Admitted {
     call: Proposed,
     rewritten: bool,
     by: String,
+    context: Vec<String>,
 }
 
 impl Admitted {
@@ -40,6 +41,11 @@ impl Admitted {
         &self.by
     }
 
+    /// What hooks want the model to be told besides, with the result.
+    pub(crate) fn take_context(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.context)
+    }
+
     /// The call, to be sent.
     #[must_use]
     pub fn into_call(self) -> Proposed {
@@ -47,7 +53,8 @@ impl Admitted {
     }
 }
 
-/// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called.
+/// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called, and `said`
+/// takes what the hooks say.
 ///
 /// # Errors
 ///
@@ -57,33 +64,21 @@ pub async fn admit(
     scope: &Scope,
     mut call: Proposed,
     client: Option<&Arc<dyn ClientLink>>,
+    said: &mut Vec<Said>,
 ) -> Result<Admitted, Denied> {
     check_scope(scope, &call)?;
     check_arguments(&call)?;
-    let mut rewritten = false;
-    for hook in &gate.hooks {
-        match hooks::run(&**hook, &call).await {
-            Verdict::Continue => {}
-            Verdict::Deny(reason) => {
-                return Err(Denied::new(Check::Hook, format!("a hook denied the call: {reason}")));
-            }
-            Verdict::Rewrite(arguments) => {
-                call.arguments = arguments;
-                rewritten = true;
-                check_arguments(&call)?;
-            }
-        }
-    }
+    let judged = hooks::before(&gate.hooks, &mut call, said, check_arguments).await?;
     check_egress(gate, &call)?;
-    let by = match rules::requirement(&call.tool) {
+    let by = match rules::requirement(&call.tool, judged.ask) {
         Requirement::Run => format!("tier {}", call.tool.tier()),
-        Requirement::Ask(why) => match approval::ask(gate, &call, why, client).await {
+        Requirement::Ask(why) => match approval::ask(gate, &call, &why, client).await {
             Approval::Approved { by } => by,
             Approval::Denied { reason } => return Err(Denied::new(Check::Approval, reason)),
             Approval::Unasked { .. } => return Err(Denied::new(Check::Approval, "nobody can be asked")),
         },
     };
-    Ok(Admitted { call, rewritten, by })
+    Ok(Admitted { call, rewritten: judged.rewritten, by, context: judged.context })
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.

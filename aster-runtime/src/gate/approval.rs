@@ -38,7 +38,7 @@ pub struct ApprovalRequest {
     /// The arguments, whole but for the values of those that the tool declares secret.
     pub arguments: Value,
     /// Why a human is asked.
-    pub why: &'static str,
+    pub why: String,
 }
 
 impl fmt::Display for ApprovalRequest {
@@ -104,7 +104,7 @@ pub trait Approver: Send + Sync {
 pub(super) async fn ask(
     gate: &Gate,
     call: &Proposed,
-    why: &'static str,
+    why: &str,
     client: Option<&Arc<dyn ClientLink>>,
 ) -> Approval {
     let id = call.tool.id();
@@ -118,7 +118,7 @@ pub(super) async fn ask(
         tier: call.tool.tier(),
         summary: call.tool.summary().to_owned(),
         arguments: Value::Object(call.tool.shown(&call.arguments)),
-        why,
+        why: why.to_owned(),
     };
     let ask = AssertUnwindSafe(async { approver.ask_through(&request, client).await }).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
@@ -246,7 +246,7 @@ mod tests {
             tier: Tier::Restricted,
             summary: "Runs a command.".into(),
             arguments: json!({"command": "ls\u{1b}[2K\n\u{202e}rm -rf /"}),
-            why: "the tool is Restricted",
+            why: "the tool is Restricted".into(),
         };
         for (typed, yes) in [
             ("y\n", true),

@@ -4,19 +4,19 @@ use crate::catalogue::Tool;
 use crate::spec::Tier;
 
 /// What a call needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requirement {
     /// Nothing more.
     Run,
     /// A human's approval; why.
-    Ask(&'static str),
+    Ask(String),
 }
 
-/// What the tool's tier asks for.
+/// What the tool's tier asks for, or else a hook does.
 #[must_use]
-pub fn requirement(tool: &Tool) -> Requirement {
+pub fn requirement(tool: &Tool, hook: Option<String>) -> Requirement {
     match tool.tier() {
-        Tier::Standard | Tier::Elevated => Requirement::Run,
-        Tier::Restricted => Requirement::Ask("the tool is Restricted"),
+        Tier::Restricted => Requirement::Ask("the tool is Restricted".to_owned()),
+        Tier::Standard | Tier::Elevated => hook.map_or(Requirement::Run, Requirement::Ask),
     }
 }

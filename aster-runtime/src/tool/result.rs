@@ -173,6 +173,14 @@ impl ToolResult {
         Value::Object(self.0)
     }
 
+    /// The same, with a text block for each of these after its own, where it has content blocks.
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        if let Some(Value::Array(blocks)) = self.0.get_mut("content") {
+            blocks.extend(notes.into_iter().map(|note| Content::text(note).0));
+        }
+        self
+    }
+
     /// Whether the tool reported a failure.
     #[must_use]
     pub fn is_error(&self) -> bool {

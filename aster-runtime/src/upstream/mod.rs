@@ -31,5 +31,5 @@ mod supervisor;
 
 #[cfg(feature = "serve")]
 pub use mounted::MountedServer;
-pub use stdio::{INHERITED_VARIABLES, StdioServer};
+pub use stdio::StdioServer;
 pub use supervisor::StdioUpstream;

@@ -1,0 +1,486 @@
+//! A hook that is a program: one JSON object on its standard input, one on its standard output, and an exit code.
+//!
+//! The protocol is the one that hook authors know from the Claude Agent SDK (its types `PreToolUseHookInput`,
+//! `SyncHookJSONOutput`); `docs/hooks.md` has it whole. Unlike there, whatever is not understood is a failure.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use globset::{Glob, GlobMatcher};
+use process_wrap::tokio::ChildWrapper;
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::{Done, Event, Failure, Hook, Review, Verdict, Wish};
+use crate::call::Proposed;
+use crate::id::ToolId;
+use crate::process::{contained, environment, program, spawn_failure};
+use crate::text::one_line;
+use crate::tool::{JsonObject, ToolResult};
+
+/// How much a hook may write to its standard output, in bytes.
+const MAX_OUTPUT: u64 = 4 << 20;
+
+/// How much of its standard error is read, in bytes.
+const MAX_STDERR: u64 = 64 << 10;
+
+/// How much of what a hook says is told, in characters.
+const MAX_REASON: usize = 2000;
+
+/// The exit code by which a hook refuses.
+const REFUSED: i32 = 2;
+
+/// Which tools a hook looks at.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    pattern: Pattern,
+    by_name: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Pattern {
+    All,
+    Glob(GlobMatcher),
+    Regex(Regex),
+}
+
+/// Why a matcher cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is no {kind}: {reason}")]
+pub struct InvalidMatcher {
+    pattern: String,
+    kind: &'static str,
+    reason: String,
+}
+
+impl Matcher {
+    /// Every tool.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { pattern: Pattern::All, by_name: false }
+    }
+
+    /// The tools whose id, `server/tool`, this glob matches.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no glob.
+    pub fn glob(glob: &str) -> Result<Self, InvalidMatcher> {
+        let compiled = Glob::new(glob).map_err(|error| InvalidMatcher {
+            pattern: one_line(glob, 128),
+            kind: "glob",
+            reason: one_line(&error.kind().to_string(), 300),
+        })?;
+        Ok(Self { pattern: Pattern::Glob(compiled.compile_matcher()), by_name: false })
+    }
+
+    /// The tools whose whole id this regular expression matches.
+    ///
+    /// ```
+    /// use aster_runtime::gate::hooks::Matcher;
+    ///
+    /// assert!(Matcher::regex("files/(read|write)_.*").is_ok());
+    /// assert!(Matcher::regex("files/(read").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where it is no regular expression.
+    pub fn regex(regex: &str) -> Result<Self, InvalidMatcher> {
+        let invalid = |error: regex::Error| InvalidMatcher {
+            pattern: one_line(regex, 128),
+            kind: "regular expression",
+            // The last line says what; the others draw it.
+            reason: one_line(error.to_string().lines().last().unwrap_or_default(), 300),
+        };
+        // By itself first: what is no expression alone must not become one between brackets.
+        Regex::new(regex).map_err(invalid)?;
+        let anchored = Regex::new(&format!("^(?:{regex})$")).map_err(invalid)?;
+        Ok(Self { pattern: Pattern::Regex(anchored), by_name: false })
+    }
+
+    /// Matches the name that direct mode gives the tool, `server__tool`, instead of its id.
+    #[must_use]
+    pub fn by_name(mut self) -> Self {
+        self.by_name = true;
+        self
+    }
+
+    fn matches(&self, id: &ToolId) -> bool {
+        let text: Cow<'_, str> = if self.by_name { name(id).into() } else { id.as_str().into() };
+        match &self.pattern {
+            Pattern::All => true,
+            Pattern::Glob(glob) => glob.is_match(&*text),
+            Pattern::Regex(regex) => regex.is_match(&text),
+        }
+    }
+}
+
+/// `server__tool`, as direct mode would have it were there nothing that collides.
+fn name(id: &ToolId) -> String {
+    format!("{}__{}", id.server(), id.tool())
+}
+
+/// What a hook that fails does to the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// The call is refused, or its result withheld.
+    #[default]
+    Block,
+    /// As though it had said nothing; a warning is logged.
+    Allow,
+}
+
+/// A program that looks at calls.
+///
+/// ```
+/// use aster_runtime::gate::hooks::{Event, Matcher, ProgramHook};
+///
+/// let hook = ProgramHook::new(Event::PreToolUse, "/usr/local/bin/no-fridays").matcher(Matcher::glob("mail/*")?);
+/// # Ok::<(), aster_runtime::gate::hooks::InvalidMatcher>(())
+/// ```
+#[derive(Clone)]
+pub struct ProgramHook {
+    event: Event,
+    command: String,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<PathBuf>,
+    matcher: Matcher,
+    timeout: Duration,
+    changes: bool,
+    on_failure: OnFailure,
+}
+
+// Arguments and variables may hold secrets.
+impl fmt::Debug for ProgramHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgramHook")
+            .field("event", &self.event)
+            .field("command", &self.command)
+            .field("matcher", &self.matcher)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProgramHook {
+    /// A hook that runs `command`, a path or a name on `PATH`, at this event; for every tool, within 30 seconds.
+    #[must_use]
+    pub fn new(event: Event, command: impl Into<String>) -> Self {
+        Self {
+            event,
+            command: command.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            matcher: Matcher::all(),
+            timeout: Duration::from_secs(30),
+            changes: false,
+            on_failure: OnFailure::Block,
+        }
+    }
+
+    /// Adds arguments; there is no shell that would read them.
+    #[must_use]
+    pub fn args<A: Into<String>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of its environment, beside [`INHERITED_VARIABLES`](crate::process::INHERITED_VARIABLES).
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// The directory it starts in; that of this process unless set.
+    #[must_use]
+    pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(directory.into());
+        self
+    }
+
+    /// Limits it to some tools.
+    #[must_use]
+    pub fn matcher(mut self, matcher: Matcher) -> Self {
+        self.matcher = matcher;
+        self
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Lets it change arguments or results.
+    #[must_use]
+    pub fn changes(mut self, on: bool) -> Self {
+        self.changes = on;
+        self
+    }
+
+    /// What happens where it fails.
+    #[must_use]
+    pub fn on_failure(mut self, what: OnFailure) -> Self {
+        self.on_failure = what;
+        self
+    }
+
+    fn input(&self, call: &Proposed, event: Event) -> JsonObject {
+        let id = call.tool.id();
+        let value = json!({
+            "hook_event_name": event.name(),
+            "session_id": call.session.id(),
+            "cwd": std::env::current_dir().unwrap_or_default(),
+            "agent_type": call.session.agent(),
+            "project": call.session.project(),
+            "tool_use_id": &*call.call_id,
+            "tool_name": format!("mcp__{}", name(id)),
+            "tool_id": id.as_str(),
+            "mcp_server": {"name": id.server()},
+            "tier": call.tool.tier().name(),
+            "group": call.tool.group(),
+            "tool_input": &call.arguments,
+        });
+        match value {
+            Value::Object(input) => input,
+            _ => JsonObject::new(),
+        }
+    }
+
+    /// Runs it, and reads its answer as `read` does; or what counts instead where it fails.
+    async fn said<T: Default>(
+        &self,
+        input: JsonObject,
+        read: fn(Output) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let said = match timeout(self.timeout, self.run(&input)).await {
+            Ok(said) => said.and_then(read),
+            Err(_) => Err(format!("it did not answer within {:?}", self.timeout)),
+        };
+        match said {
+            Err(why) if self.on_failure == OnFailure::Allow => {
+                tracing::warn!(hook = %self.command, %why, "a hook failed, and the call goes on as configured");
+                Ok(T::default())
+            }
+            said => said,
+        }
+    }
+
+    async fn run(&self, input: &JsonObject) -> Result<Output, Failure> {
+        let environment = environment(std::env::vars_os(), &self.env);
+        let mut command = Command::new(program(&self.command, &environment));
+        command.args(&self.args).env_clear().envs(&environment);
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = contained(command).spawn().map_err(|error| spawn_failure(&self.command, &error))?;
+        let mut child = Running(child);
+        let pipes = (child.0.stdin().take(), child.0.stdout().take(), child.0.stderr().take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err("its standard streams are no pipes".to_owned());
+        };
+        let bytes = serde_json::to_vec(input).map_err(|error| error.to_string())?;
+        let write = async {
+            // One that does not care for its input need not read it.
+            let _ = stdin.write_all(&bytes).await;
+            drop(stdin);
+        };
+        let ((), stdout, stderr) = tokio::join!(write, read(stdout, MAX_OUTPUT), read(stderr, MAX_STDERR));
+        let status =
+            child.0.inner_mut().wait().await.map_err(|error| format!("it cannot be waited for: {error}"))?;
+        let stdout = stdout.map_err(|error| format!("its output cannot be read: {error}"))?;
+        self.read(status, &stdout, &stderr.unwrap_or_default())
+    }
+
+    fn read(&self, status: ExitStatus, stdout: &[u8], stderr: &[u8]) -> Result<Output, Failure> {
+        match status.code() {
+            Some(0) => {}
+            Some(REFUSED) => {
+                let said = one_line(&String::from_utf8_lossy(stderr), MAX_REASON);
+                let why = if said.is_empty() { "it does not say why".to_owned() } else { said };
+                return Ok(Output {
+                    decision: Some("block".to_owned()),
+                    reason: Some(why),
+                    ..Output::default()
+                });
+            }
+            _ => return Err(format!("it ended with {status}")),
+        }
+        if u64::try_from(stdout.len()).is_ok_and(|length| length >= MAX_OUTPUT) {
+            return Err(format!("it said more than {} MiB", MAX_OUTPUT >> 20));
+        }
+        if stdout.trim_ascii().is_empty() {
+            return Ok(Output::default());
+        }
+        let output: Output = serde_json::from_slice(stdout)
+            // The message of the reader may quote what it read.
+            .map_err(|error| {
+                format!(
+                    "its output is no answer of a hook, at line {} column {}",
+                    error.line(),
+                    error.column()
+                )
+            })?;
+        match &output.specific {
+            Some(specific) if specific.event.as_deref().is_some_and(|said| said != self.event.name()) => {
+                Err(format!("its answer is for another event than {}", self.event.name()))
+            }
+            _ if output.is_async => {
+                Err("it answers later (`async`), and a call cannot be judged later".to_owned())
+            }
+            _ => Ok(output),
+        }
+    }
+}
+
+/// Reads to the end, or to the limit.
+async fn read(pipe: impl AsyncRead + Unpin, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pipe.take(limit).read_to_end(&mut bytes).await?;
+    Ok(bytes)
+}
+
+/// Ends the whole group of a hook that nobody waits for any more.
+struct Running(Box<dyn ChildWrapper>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.start_kill();
+    }
+}
+
+/// What a hook answers.
+#[derive(Debug, Default, Deserialize)]
+struct Output {
+    #[serde(rename = "continue")]
+    goes_on: Option<bool>,
+    #[serde(rename = "stopReason")]
+    stop_reason: Option<String>,
+    decision: Option<String>,
+    reason: Option<String>,
+    #[serde(rename = "async", default)]
+    is_async: bool,
+    #[serde(rename = "hookSpecificOutput")]
+    specific: Option<Specific>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Specific {
+    #[serde(rename = "hookEventName")]
+    event: Option<String>,
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<JsonObject>,
+    #[serde(alias = "updatedMCPToolOutput")]
+    updated_tool_output: Option<Value>,
+    additional_context: Option<String>,
+}
+
+fn reason(said: Option<String>) -> String {
+    let said = said.map(|said| one_line(&said, MAX_REASON)).filter(|said| !said.is_empty());
+    said.unwrap_or_else(|| "it does not say why".to_owned())
+}
+
+impl Output {
+    /// Why it blocks, in the words that every event has.
+    fn blocks(&mut self) -> Result<Option<String>, Failure> {
+        if self.goes_on == Some(false) {
+            return Ok(Some(reason(self.stop_reason.take())));
+        }
+        match self.decision.as_deref() {
+            Some("block" | "deny") => Ok(Some(reason(self.reason.take()))),
+            None | Some("approve" | "allow") => Ok(None),
+            Some(_) => Err("its `decision` is neither `approve` nor `block`".to_owned()),
+        }
+    }
+
+    fn verdict(mut self) -> Result<Verdict, Failure> {
+        if let Some(why) = self.blocks()? {
+            return Ok(Verdict::deny(why));
+        }
+        let approves = self.decision.is_some();
+        let specific = self.specific.unwrap_or_default();
+        let why = || reason(specific.permission_decision_reason.clone());
+        let wish = match specific.permission_decision.as_deref() {
+            Some("deny") => Some(Wish::Deny(why())),
+            Some("ask") => Some(Wish::Ask(why())),
+            Some("allow") => Some(Wish::Allow(why())),
+            Some("defer") => None,
+            None => approves.then(|| Wish::Allow(reason(self.reason))),
+            Some(_) => {
+                return Err(
+                    "its `permissionDecision` is none of `allow`, `ask`, `deny` and `defer`".to_owned()
+                );
+            }
+        };
+        if specific.updated_tool_output.is_some() {
+            return Err("it has another result for a call that has not run".to_owned());
+        }
+        Ok(Verdict { wish, arguments: specific.updated_input, context: specific.additional_context })
+    }
+
+    fn review(mut self) -> Result<Review, Failure> {
+        if let Some(why) = self.blocks()? {
+            return Ok(Review::withhold(why));
+        }
+        let specific = self.specific.unwrap_or_default();
+        if specific.updated_input.is_some() || specific.permission_decision.is_some() {
+            return Err("it judges a call that has already run".to_owned());
+        }
+        let result = match specific.updated_tool_output {
+            Some(Value::Array(blocks)) => Some(ToolResult::from_value(json!({ "content": blocks }))),
+            other => other.map(ToolResult::from_value),
+        };
+        Ok(Review { result, withhold: None, context: specific.additional_context })
+    }
+}
+
+impl Hook for ProgramHook {
+    fn name(&self) -> Cow<'_, str> {
+        let file = std::path::Path::new(&self.command).file_name().and_then(|name| name.to_str());
+        file.unwrap_or(&self.command).into()
+    }
+
+    fn changes(&self) -> bool {
+        self.changes
+    }
+
+    fn looks_at(&self, event: Event, call: &Proposed) -> bool {
+        event == self.event && self.matcher.matches(call.tool.id())
+    }
+
+    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
+        let input = self.input(call, Event::PreToolUse);
+        self.said(input, Output::verdict).boxed()
+    }
+
+    fn after<'a>(&'a self, done: Done<'a>) -> BoxFuture<'a, Result<Review, Failure>> {
+        let mut input = self.input(done.call, done.event());
+        input.insert(
+            "duration_ms".to_owned(),
+            json!(u64::try_from(done.duration.as_millis()).unwrap_or(u64::MAX)),
+        );
+        if done.failed {
+            input.insert("error".to_owned(), Value::String(done.result.to_text()));
+        }
+        input.insert("tool_response".to_owned(), Value::Object(done.result.as_object().clone()));
+        self.said(input, Output::review).boxed()
+    }
+}
