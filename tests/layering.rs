@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("id", &["text"]),
+    ("process", &[]),
     ("uri", &[]),
     ("provider", &[]),
     ("session", &["id", "text"]),
@@ -27,9 +28,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "tool"]),
     ("lint", &["inject", "scope", "catalogue", "spec", "text"]),
     ("call", &["catalogue", "session", "tool"]),
-    ("gate", &["call", "catalogue", "scope", "id", "spec", "session", "text", "tool"]),
+    ("gate", &["call", "catalogue", "scope", "id", "process", "spec", "session", "text", "tool"]),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "spec", "tool"]),
-    ("audit", &["gate::Admitted", "gate::secrets", "call", "catalogue", "session", "spec", "text", "tool"]),
+    (
+        "audit",
+        &[
+            "gate::Admitted",
+            "gate::hooks::Said",
+            "gate::secrets",
+            "call",
+            "catalogue",
+            "session",
+            "spec",
+            "text",
+            "tool",
+        ],
+    ),
     (
         "host",
         &[
@@ -51,10 +65,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
-    ("config", &["gate::egress", "gate::secrets", "catalogue", "spec", "id", "text"]),
+    ("config", &["gate::egress", "gate::hooks", "gate::secrets", "catalogue", "spec", "id", "text"]),
     (
         "upstream",
-        &["gate::secrets", "host", "dispatch", "call", "catalogue", "id", "tool", "session", "text"],
+        &[
+            "gate::secrets",
+            "host",
+            "dispatch",
+            "call",
+            "catalogue",
+            "id",
+            "process",
+            "tool",
+            "session",
+            "text",
+        ],
     ),
     (
         "serve",

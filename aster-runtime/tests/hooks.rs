@@ -209,7 +209,8 @@ async fn a_hook_that_fails_refuses_the_call() {
     let script = |body: &'static str| move |bench: &Bench| bench.script(Event::PreToolUse, body);
     let program =
         |bench: &Bench, name: &str| ProgramHook::new(Event::PreToolUse, bench.path(name).to_str().unwrap());
-    let cases: [(&str, Box<dyn Fn(&Bench) -> ProgramHook>, &str); 8] = [
+    type Make = Box<dyn Fn(&Bench) -> ProgramHook>;
+    let cases: [(&str, Make, &str); 8] = [
         ("crash", Box::new(script("exit 1")), "it ended with exit status: 1"),
         ("signal", Box::new(script("kill -9 $$")), "it ended with signal: 9"),
         ("missing", Box::new(move |bench| program(bench, "missing")), "there is no such file"),

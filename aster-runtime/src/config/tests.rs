@@ -718,7 +718,13 @@ fn a_hook_that_cannot_be_meant_is_refused() {
     let text = "hooks:\n  PreToolUse:\n    - {command: c, tools: 'a/['}\n    - {command: c, regex: 'a(', tools: b/c}\n    \
                 - {args: [x]}\n    - {command: '${UNSET}'}\n    - {command: c, on_failure: ignore}\n  PreTool: []\n";
     let files = Files::new(text, "");
-    assert_snapshot!(files.redact(files.load().unwrap_err()));
+    assert_snapshot!(files.redact(files.load().unwrap_err()), @r"
+    /user/aster.yaml:3:27: `tools` of a hook of `PreToolUse`: `a/[` is no glob: unclosed character class; missing ']'; mend it, or leave it out
+    /user/aster.yaml:4:27: `regex` of a hook of `PreToolUse`: `a(` is no regular expression: unclosed group; mend it, or leave it out
+    /user/aster.yaml:5:7: a hook of `PreToolUse` has no `command`; say what to run, for example `command: ./check`
+    /user/aster.yaml:7:32: `on_failure` of a hook of `PreToolUse` cannot be `ignore`; known here: `block`, `allow`
+    /user/aster.yaml:8:3: `hooks` has no key `PreTool`; known here: `PreToolUse`, `PostToolUse`, `PostToolUseFailure`
+    ");
     // A hook whose variable is missing would not be there when it is needed.
     let files = Files::new("hooks: {PreToolUse: [{command: c, args: ['${UNSET}']}]}", "");
     let error = files.redact(files.load().unwrap_err());

@@ -102,7 +102,10 @@ impl Matcher {
             pattern: one_line(regex, 128),
             kind: "regular expression",
             // The last line says what; the others draw it.
-            reason: one_line(error.to_string().lines().last().unwrap_or_default(), 300),
+            reason: one_line(
+                error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: "),
+                300,
+            ),
         };
         // By itself first: what is no expression alone must not become one between brackets.
         Regex::new(regex).map_err(invalid)?;
