@@ -65,7 +65,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
-    ("config", &["gate::egress", "gate::hooks", "gate::secrets", "catalogue", "spec", "id", "text"]),
+    (
+        "config",
+        &["gate::egress", "gate::hooks", "gate::limits", "gate::secrets", "catalogue", "spec", "id", "text"],
+    ),
     (
         "upstream",
         &[

@@ -188,6 +188,7 @@ async fn host(
             ..ProgressiveConfig::default()
         })
         .egress(egress)
+        .limits(config.limits.clone())
         .audit(audit)
         .secrets(config.secret_values().iter().cloned())
         .secrets(token.map(str::to_owned));

@@ -42,6 +42,8 @@ pub enum Check {
     Egress,
     /// A human, or the lack of one.
     Approval,
+    /// There are too many calls.
+    Limit,
     /// The tool is no longer what was looked at.
     Changed,
     /// The record of the call could not be written.

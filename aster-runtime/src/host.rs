@@ -26,6 +26,7 @@ use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{self, Done, Hook};
+use crate::gate::limits::Limits;
 use crate::gate::secrets::Redactor;
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
@@ -174,6 +175,13 @@ impl HostBuilder {
     #[must_use]
     pub fn egress(mut self, policy: EgressPolicy) -> Self {
         self.gate.egress = policy;
+        self
+    }
+
+    /// Sets how many calls may run at once and how many in a minute. None are limited unless set.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.gate.limits = limits;
         self
     }
 
@@ -861,10 +869,12 @@ impl HostSession {
                 .with_updates(shared.updates.clone())
                 .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
             let notes = admitted.take_context();
+            let slot = admitted.take_slot();
             let sent = (!shared.gate.hooks.is_empty()).then(|| admitted.call().clone());
             let dispatched = Instant::now();
             let mut ran =
                 Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
+            drop(slot);
             if let Some(call) = &sent {
                 let done = Done {
                     call,

@@ -16,6 +16,7 @@ use super::{MAX_FILE_BYTES, Problem};
 use crate::catalogue::AnnotationTrust;
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{Event, Matcher, OnFailure};
+use crate::gate::limits::{Limit, Limits};
 use crate::id;
 use crate::spec::Tier;
 use crate::text::one_line;
@@ -33,6 +34,7 @@ pub(super) struct File {
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) audit_path: Option<(Text, Mark)>,
     pub(super) hooks: Vec<HookEntry>,
+    pub(super) limits: Option<(Limits, Mark)>,
 }
 
 /// One entry of a list under `hooks`.
@@ -131,10 +133,11 @@ impl Reader<'_> {
     }
 
     fn root(&mut self, root: &Node, file: &mut File, reserved: &[&str]) {
-        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit", "hooks"]) {
+        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit", "hooks", "limits"]) {
             match key {
                 "mcp" => self.mcp(value, file, reserved),
                 "hooks" => self.hooks(value, file),
+                "limits" => file.limits = Some((self.limits(value), value.at)),
                 "egress" => {
                     for (_, value) in self.section(value, "`egress`", &["allow_private"]) {
                         file.allow_private = Some((self.destinations(value), value.at));
@@ -270,6 +273,58 @@ impl Reader<'_> {
         }
         server.command = command?;
         (self.problems.len() == before).then_some(server)
+    }
+
+    fn limits(&mut self, node: &Node) -> Limits {
+        let mut limits = Limits::default();
+        for (key, value) in
+            self.section(node, "`limits`", &["session", "servers", "tools", "waiting", "wait"])
+        {
+            let what = format!("`limits.{key}`");
+            match key {
+                "session" => limits = limits.session(self.limit(value, &what)),
+                "servers" => {
+                    for (name, value) in self.entries(value, &what) {
+                        let name = name.value.scalar().unwrap_or_default();
+                        let limit = self.limit(value, &format!("{what} of `{}`", one_line(name, 64)));
+                        limits = limits.server(name, limit);
+                    }
+                }
+                "tools" => {
+                    for (glob, value) in self.entries(value, &what) {
+                        let limit = self.limit(value, &what);
+                        if let Some(glob) = self.glob(glob, &what) {
+                            limits = limits.tool(glob, limit);
+                        }
+                    }
+                }
+                "waiting" => {
+                    if let Some((calls, _)) = self.whole(value, &what, 0, 100_000) {
+                        limits = limits.max_waiting(calls);
+                    }
+                }
+                _ => {
+                    if let Some(wait) = self.duration(value, &what) {
+                        limits = limits.max_wait(wait);
+                    }
+                }
+            }
+        }
+        limits
+    }
+
+    fn limit(&mut self, node: &Node, what: &str) -> Limit {
+        let mut limit = Limit::default();
+        for (key, value) in self.section(node, what, &["concurrent", "per_minute"]) {
+            let Some((calls, _)) = self.whole(value, &format!("`{key}` of {what}"), 1, 1_000_000) else {
+                continue;
+            };
+            limit = match key {
+                "concurrent" => limit.concurrent(calls),
+                _ => limit.per_minute(u32::try_from(calls).unwrap_or(u32::MAX)),
+            };
+        }
+        limit
     }
 
     fn hooks(&mut self, node: &Node, file: &mut File) {

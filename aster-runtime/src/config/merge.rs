@@ -112,6 +112,7 @@ impl Merger<'_> {
         config.search_limit = file.search_limit.map_or(config.search_limit, |(number, _)| number);
         config.approval_clients = file.approval_clients.map(|(list, _)| list).unwrap_or_default();
         config.allow_private = file.allow_private.map(|(list, _)| list).unwrap_or_default();
+        config.limits = file.limits.map(|(limits, _)| limits).unwrap_or_default();
         if let Some((text, at)) = file.audit_path {
             match self.expand(&text) {
                 Ok(expanded) => self.config.audit_path = Some(base(&path).join(expanded)),
@@ -138,6 +139,7 @@ impl Merger<'_> {
             ("mcp.approval.clients", file.approval_clients.map(|(_, at)| at)),
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
             ("audit.path", file.audit_path.map(|(_, at)| at)),
+            ("limits", file.limits.map(|(_, at)| at)),
             ("hooks", file.hooks.first().map(|hook| hook.at)),
         ];
         for (key, at) in loosens {

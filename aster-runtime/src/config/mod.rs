@@ -12,7 +12,7 @@
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
 //! | `mcp.context_tokens`, `mcp.inventory_percent`, `mcp.search_limit` | the smaller number counts |
-//! | `mcp.approval`, `egress`, `audit`, `hooks` | left out, with a warning |
+//! | `mcp.approval`, `egress`, `audit`, `hooks`, `limits` | left out, with a warning |
 //!
 //! A missing file is an empty one; a file that cannot be read, or that has a mistake, is an error which names every
 //! mistake with its line. What depends on the environment, a variable that is not set, costs its server alone.
@@ -47,6 +47,7 @@ use etcetera::BaseStrategy;
 
 use crate::catalogue::ExternalSettings;
 use crate::gate::hooks::ProgramHook;
+use crate::gate::limits::Limits;
 use crate::text::one_line;
 pub use merge::load;
 use yaml::Mark;
@@ -87,6 +88,8 @@ pub struct Config {
     pub allow_private: Vec<String>,
     /// The hooks, in the order of the file.
     pub hooks: Vec<ProgramHook>,
+    /// How many calls may run at once, and how many in a minute.
+    pub limits: Limits,
     /// Where the audit is written; `None` is the host's default.
     pub audit_path: Option<PathBuf>,
     /// The directory of the project's file, where there is one.
@@ -109,6 +112,7 @@ impl Default for Config {
             approval_clients: Vec::new(),
             allow_private: Vec::new(),
             hooks: Vec::new(),
+            limits: Limits::default(),
             audit_path: None,
             project: None,
             warnings: Vec::new(),

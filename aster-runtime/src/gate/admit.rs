@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::approval::{self, Approval};
 use super::egress::EgressPolicy;
 use super::hooks::{self, Said};
+use super::limits::Slot;
 use super::rules::{self, Requirement};
 use super::{Check, Denied, Gate};
 use crate::call::Proposed;
@@ -20,6 +21,7 @@ pub struct Admitted {
     rewritten: bool,
     by: String,
     context: Vec<String>,
+    slot: Slot,
 }
 
 impl Admitted {
@@ -44,6 +46,11 @@ impl Admitted {
     /// What hooks want the model to be told besides, with the result.
     pub(crate) fn take_context(&mut self) -> Vec<String> {
         std::mem::take(&mut self.context)
+    }
+
+    /// The place that the call has while it runs.
+    pub(crate) fn take_slot(&mut self) -> Slot {
+        std::mem::take(&mut self.slot)
     }
 
     /// The call, to be sent.
@@ -78,7 +85,8 @@ pub async fn admit(
             Approval::Unasked { .. } => return Err(Denied::new(Check::Approval, "nobody can be asked")),
         },
     };
-    Ok(Admitted { call, rewritten: judged.rewritten, by, context: judged.context })
+    let slot = gate.limits.enter(&call).await?;
+    Ok(Admitted { call, rewritten: judged.rewritten, by, context: judged.context, slot })
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.

@@ -7,6 +7,7 @@ mod admit;
 pub mod approval;
 pub mod egress;
 pub mod hooks;
+pub mod limits;
 pub mod rules;
 pub mod secrets;
 
@@ -18,6 +19,7 @@ pub use admit::{Admitted, admit};
 use self::approval::Approver;
 use self::egress::EgressPolicy;
 use self::hooks::Hook;
+use self::limits::Limits;
 pub use crate::call::{Check, Denied};
 
 /// What the gate decides by.
@@ -32,6 +34,8 @@ pub struct Gate {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Where a call's URLs may lead.
     pub egress: EgressPolicy,
+    /// How many calls may run at once, and how many in a minute.
+    pub limits: Limits,
 }
 
 impl Default for Gate {
@@ -41,6 +45,7 @@ impl Default for Gate {
             approval_timeout: Duration::from_secs(300),
             hooks: Vec::new(),
             egress: EgressPolicy::default(),
+            limits: Limits::default(),
         }
     }
 }

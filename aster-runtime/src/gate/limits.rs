@@ -1,0 +1,319 @@
+//! Limits: how many calls may run at once and how many may start in a minute, for each session, server and tool.
+//!
+//! The last check of the gate, so that nobody waits with a place that others could use. A call beyond a rate is refused at
+//! once, and told when to try again. One beyond a number at once waits, in a queue that is bounded in length and in time.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use globset::GlobMatcher;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use crate::call::{Check, Denied, Proposed};
+
+/// How many calls wait for one place at most, unless said otherwise.
+pub const MAX_WAITING: usize = 64;
+
+/// How long a call waits for its place at most, unless said otherwise.
+pub const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// How many meters are kept before those that stand still are dropped.
+const METERS: usize = 1024;
+
+const MINUTE: f64 = 60.0;
+
+/// How much of one thing there may be; nothing said is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limit {
+    /// How many calls may run at once.
+    pub concurrent: Option<usize>,
+    /// How many may start in a minute: as many at once after a pause, and evenly from then on.
+    pub per_minute: Option<u32>,
+}
+
+impl Limit {
+    /// At most so many calls at once.
+    #[must_use]
+    pub fn concurrent(mut self, calls: usize) -> Self {
+        self.concurrent = Some(calls);
+        self
+    }
+
+    /// At most so many calls in a minute.
+    #[must_use]
+    pub fn per_minute(mut self, calls: u32) -> Self {
+        self.per_minute = Some(calls);
+        self
+    }
+
+    fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// The limits of a host.
+///
+/// ```
+/// use aster_runtime::gate::limits::{Limit, Limits};
+///
+/// let limits = Limits::default()
+///     .session(Limit::default().per_minute(600))
+///     .server("files", Limit::default().concurrent(4));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Limits {
+    session: Limit,
+    servers: HashMap<String, Limit>,
+    tools: Vec<(GlobMatcher, Limit)>,
+    max_waiting: usize,
+    max_wait: Duration,
+    meters: Arc<Mutex<HashMap<Measured, Arc<Meter>>>>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            session: Limit::default(),
+            servers: HashMap::new(),
+            tools: Vec::new(),
+            max_waiting: MAX_WAITING,
+            max_wait: MAX_WAIT,
+            meters: Arc::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// The limit of every session.
+    #[must_use]
+    pub fn session(mut self, limit: Limit) -> Self {
+        self.session = limit;
+        self
+    }
+
+    /// The limit of one server, of all sessions together.
+    #[must_use]
+    pub fn server(mut self, name: impl Into<String>, limit: Limit) -> Self {
+        self.servers.insert(name.into(), limit);
+        self
+    }
+
+    /// The limit of each tool whose id this glob matches, of all sessions together. The first that matches counts.
+    #[must_use]
+    pub fn tool(mut self, glob: GlobMatcher, limit: Limit) -> Self {
+        self.tools.push((glob, limit));
+        self
+    }
+
+    /// How many calls may wait for one place. [`MAX_WAITING`] unless set.
+    #[must_use]
+    pub fn max_waiting(mut self, calls: usize) -> Self {
+        self.max_waiting = calls;
+        self
+    }
+
+    /// How long one may wait. [`MAX_WAIT`] unless set.
+    #[must_use]
+    pub fn max_wait(mut self, wait: Duration) -> Self {
+        self.max_wait = wait;
+        self
+    }
+
+    /// Waits for a place for the call, which it has until the slot is dropped.
+    pub(super) async fn enter(&self, call: &Proposed) -> Result<Slot, Denied> {
+        let meters = self.meters_of(call);
+        if meters.is_empty() {
+            return Ok(Slot(Vec::new()));
+        }
+        take_turns(&meters).map_err(|(measured, meter, wait)| {
+            let (often, wait) = (meter.limit.per_minute.unwrap_or_default(), wait.as_secs_f64().ceil());
+            refusal(format!("{measured} may make {often} calls a minute, and they are used up"), wait)
+        })?;
+        let until = Instant::now() + self.max_wait;
+        let mut places = Vec::with_capacity(meters.len());
+        // In one order for all, so that no two calls wait for each other.
+        for (measured, meter) in meters {
+            let Some(running) = meter.running.clone() else { continue };
+            let at_once = meter.limit.concurrent.unwrap_or_default();
+            let place = match Arc::clone(&running).try_acquire_owned() {
+                Ok(place) => place,
+                Err(_) => {
+                    let Some(_waiting) = Waiting::join(&meter, self.max_waiting) else {
+                        let message = format!(
+                            "{measured} may have {at_once} calls at once, and {} wait already",
+                            self.max_waiting
+                        );
+                        return Err(refusal(message, 1.0));
+                    };
+                    match timeout_at(until, running.acquire_owned()).await {
+                        Ok(Ok(place)) => place,
+                        _ => {
+                            let wait = self.max_wait;
+                            let message = format!(
+                                "{measured} may have {at_once} calls at once, and none has ended for {wait:?}"
+                            );
+                            return Err(refusal(message, 1.0));
+                        }
+                    }
+                }
+            };
+            places.push(place);
+        }
+        Ok(Slot(places))
+    }
+
+    /// What measures a call, in the order in which places are taken.
+    fn meters_of(&self, call: &Proposed) -> Vec<(Measured, Arc<Meter>)> {
+        let id = call.tool.id();
+        let tool = self.tools.iter().find(|(glob, _)| glob.is_match(id.as_str()));
+        let limits = [
+            (!self.session.is_none())
+                .then(|| (Measured::Session(call.session.id().to_owned()), self.session)),
+            self.servers.get(id.server()).map(|limit| (Measured::Server(id.server().to_owned()), *limit)),
+            tool.map(|(_, limit)| (Measured::Tool(id.as_str().to_owned()), *limit)),
+        ];
+        let limits = limits.into_iter().flatten().filter(|(_, limit)| !limit.is_none());
+        let limits: Vec<_> = limits.collect();
+        if limits.is_empty() {
+            return Vec::new();
+        }
+        let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        if meters.len() >= METERS {
+            meters.retain(|_, meter| !meter.stands_still());
+        }
+        let meter = |(measured, limit): (Measured, Limit)| {
+            let meter = meters.entry(measured.clone()).or_insert_with(|| Arc::new(Meter::new(limit)));
+            (measured, Arc::clone(meter))
+        };
+        limits.into_iter().map(meter).collect()
+    }
+}
+
+fn refusal(message: String, seconds: f64) -> Denied {
+    Denied::new(Check::Limit, format!("{message}. Nothing was called; try again in {seconds:.0} s"))
+}
+
+/// The places of a running call.
+#[derive(Debug, Default)]
+pub struct Slot(#[expect(dead_code, reason = "held until the call is over")] Vec<OwnedSemaphorePermit>);
+
+/// What a limit is of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Measured {
+    Session(String),
+    Server(String),
+    Tool(String),
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(_) => f.write_str("this session"),
+            Self::Server(name) => write!(f, "the server `{name}`"),
+            Self::Tool(id) => write!(f, "`{id}`"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Meter {
+    limit: Limit,
+    running: Option<Arc<Semaphore>>,
+    waiting: AtomicUsize,
+    bucket: Mutex<Bucket>,
+}
+
+/// The calls that may still start, which fill up evenly.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    /// What it has at this time.
+    fn filled(self, per_minute: u32, now: Instant) -> Self {
+        let most = f64::from(per_minute);
+        let since = now.saturating_duration_since(self.at).as_secs_f64();
+        Self { left: (self.left + since * most / MINUTE).min(most), at: now }
+    }
+
+    /// How long until there is a whole call in it.
+    fn wait(self, per_minute: u32) -> Duration {
+        let missing = (1.0 - self.left).max(0.0);
+        Duration::try_from_secs_f64(missing * MINUTE / f64::from(per_minute)).unwrap_or(Duration::MAX)
+    }
+}
+
+impl Meter {
+    fn new(limit: Limit) -> Self {
+        let left = f64::from(limit.per_minute.unwrap_or_default());
+        Self {
+            limit,
+            running: limit
+                .concurrent
+                .map(|calls| Arc::new(Semaphore::new(calls.min(Semaphore::MAX_PERMITS)))),
+            waiting: AtomicUsize::new(0),
+            bucket: Mutex::new(Bucket { left, at: Instant::now() }),
+        }
+    }
+
+    /// Whether nothing would be lost with it: nobody uses it, and its bucket is full.
+    fn stands_still(self: &Arc<Self>) -> bool {
+        let bucket = *self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = self
+            .limit
+            .per_minute
+            .is_none_or(|most| bucket.filled(most, Instant::now()).left >= f64::from(most));
+        let idle = self.running.as_ref().is_none_or(|running| {
+            Some(running.available_permits()) == self.limit.concurrent && Arc::strong_count(running) == 1
+        });
+        full && idle && Arc::strong_count(self) == 1
+    }
+}
+
+/// Takes one call from every bucket, or none from any: what is refused by one shall not use up another.
+fn take_turns(meters: &[(Measured, Arc<Meter>)]) -> Result<(), (Measured, Arc<Meter>, Duration)> {
+    let now = Instant::now();
+    // Locked in the order of the meters, the same for all.
+    let mut buckets: Vec<_> = meters
+        .iter()
+        .filter_map(|(measured, meter)| {
+            let most = meter.limit.per_minute?;
+            let mut bucket = meter.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            *bucket = bucket.filled(most, now);
+            Some((measured, meter, most, bucket))
+        })
+        .collect();
+    let short = buckets.iter().filter(|(.., bucket)| bucket.left < 1.0);
+    if let Some((measured, meter, most, bucket)) = short.max_by_key(|(_, _, most, bucket)| bucket.wait(*most))
+    {
+        return Err(((*measured).clone(), Arc::clone(meter), bucket.wait(*most)));
+    }
+    buckets.iter_mut().for_each(|(.., bucket)| bucket.left -= 1.0);
+    Ok(())
+}
+
+/// A place in the queue.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn join(meter: &'a Meter, most: usize) -> Option<Self> {
+        let waiting = &meter.waiting;
+        let joined = waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < most).then_some(count + 1));
+        // Not made where it has no place: dropping it gives one back.
+        joined.is_ok().then(|| Self(waiting))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,146 @@
+//! Limits on how many calls run at once and how many start in a minute. Time is paused: it passes only when all wait for it.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use aster_runtime::call::{Check, Outcome};
+use aster_runtime::gate::limits::{Limit, Limits};
+use aster_runtime::host::CallOptions;
+use aster_runtime::{Host, HostSession, Profile, mcp_server, mcp_tool};
+use futures_util::future::join_all;
+use globset::Glob;
+use serde_json::{Map, Value};
+
+/// A room.
+#[derive(Default)]
+struct Room {
+    inside: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+#[mcp_server(name = "room")]
+impl Room {
+    /// Stays for a second.
+    #[mcp_tool(tier = Standard)]
+    async fn stay(&self) {
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(inside, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Looks in.
+    #[mcp_tool(tier = Standard)]
+    async fn look(&self) {}
+}
+
+struct Bench {
+    host: Host,
+    session: HostSession,
+    most: Arc<AtomicUsize>,
+}
+
+async fn bench(limits: Limits) -> Bench {
+    let room = Room::default();
+    let most = Arc::clone(&room.most);
+    let host = Host::builder().with_server(room).limits(limits).build().await.unwrap();
+    let session = host.session(Profile::new("guest")).unwrap();
+    Bench { host, session, most }
+}
+
+/// What came of one call: nothing, or why it was refused.
+async fn call(session: &HostSession, id: &str) -> Option<String> {
+    let completed = session.execute(id, Map::<String, Value>::new(), CallOptions::default()).await;
+    match completed.outcome {
+        Outcome::Ok => None,
+        outcome => {
+            assert_eq!((outcome, completed.denied), (Outcome::Denied, Some(Check::Limit)));
+            Some(completed.result.to_text())
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_wait_for_a_place_in_a_queue_that_is_bounded() {
+    let bench = bench(Limits::default().server("room", Limit::default().concurrent(2)).max_waiting(3)).await;
+    let calls = join_all((0..8).map(|_| call(&bench.session, "room/stay"))).await;
+    assert_eq!(bench.most.load(Ordering::SeqCst), 2);
+    // Two run, three wait, three are refused.
+    let refused: Vec<_> = calls.into_iter().flatten().collect();
+    assert_eq!(
+        refused,
+        ["the server `room` may have 2 calls at once, and 3 wait already. Nothing was called; try again in 1 s";
+            3]
+    );
+    assert_eq!(call(&bench.session, "room/stay").await, None, "all places are free again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever_and_whoever_gives_up_leaves_the_queue() {
+    let limits = Limits::default().server("room", Limit::default().concurrent(1)).max_waiting(1);
+    let bench = bench(limits.max_wait(Duration::from_millis(1500))).await;
+    let (first, second) = tokio::join!(call(&bench.session, "room/stay"), call(&bench.session, "room/stay"));
+    assert_eq!((first, second), (None, None));
+
+    // One that is dropped while it waits leaves its place in the queue to another.
+    let running = call(&bench.session, "room/stay");
+    let waiting = tokio::time::timeout(Duration::from_millis(100), call(&bench.session, "room/stay"));
+    let another = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        call(&bench.session, "room/stay").await
+    };
+    let (running, waiting, another) = tokio::join!(running, waiting, another);
+    assert!(running.is_none() && waiting.is_err() && another.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_too_long_is_refused() {
+    let limits = Limits::default().server("room", Limit::default().concurrent(1));
+    let bench = bench(limits.max_wait(Duration::from_millis(500))).await;
+    let (first, second) = tokio::join!(call(&bench.session, "room/stay"), call(&bench.session, "room/stay"));
+    assert_eq!(first, None);
+    assert!(second.unwrap().contains("none has ended for 500ms"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_refused_with_the_time_of_the_next_call() {
+    let glob = Glob::new("room/l*").unwrap().compile_matcher();
+    let bench = bench(Limits::default().tool(glob, Limit::default().per_minute(6))).await;
+    for _ in 0..6 {
+        assert_eq!(call(&bench.session, "room/look").await, None);
+    }
+    let told = call(&bench.session, "room/look").await.unwrap();
+    assert_eq!(
+        told,
+        "`room/look` may make 6 calls a minute, and they are used up. Nothing was called; try again in 10 s"
+    );
+    assert_eq!(call(&bench.session, "room/stay").await, None, "another tool has its own");
+    // A second of the ten has passed.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(call(&bench.session, "room/look").await.unwrap().ends_with("try again in 1 s"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(call(&bench.session, "room/look").await, None);
+    assert!(call(&bench.session, "room/look").await.is_some());
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    for _ in 0..6 {
+        assert_eq!(call(&bench.session, "room/look").await, None);
+    }
+    assert!(call(&bench.session, "room/look").await.is_some(), "what is not used does not pile up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_have_limits_of_their_own_and_share_those_of_servers() {
+    let limits = Limits::default()
+        .session(Limit::default().per_minute(2))
+        .server("room", Limit::default().per_minute(3));
+    let bench = bench(limits).await;
+    let other = bench.host.session(Profile::new("guest")).unwrap();
+    assert_eq!(call(&bench.session, "room/look").await, None);
+    assert_eq!(call(&bench.session, "room/look").await, None);
+    assert!(call(&bench.session, "room/look").await.unwrap().starts_with("this session"));
+    // The refused call has used up nothing of the server's.
+    assert_eq!(call(&other, "room/look").await, None);
+    assert!(call(&other, "room/look").await.unwrap().starts_with("the server `room`"));
+}
