@@ -29,9 +29,12 @@ fn check_names_a_server_that_is_linked_and_not_listed() {
         (alone.status.code(), String::from_utf8_lossy(&alone.stderr).as_ref()),
         (Some(3), said.as_str())
     );
-    // Nobody is kept from using what is there.
+    // Nobody is kept from using what is there, and everybody is told.
     let listed = run("list");
     assert!(listed.status.success());
+    let warned = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(warned.starts_with("warning: `forgotten`: this server is linked into the binary"), "{warned}");
+    assert_eq!(warned.matches("tests/peers/unlisted_server.rs:").count(), 2, "{warned}");
     assert!(!String::from_utf8_lossy(&listed.stdout).contains("forgotten"));
 }
 

@@ -274,6 +274,16 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
     assert!(!text.contains("parameter `page.url`"), "what is accepted is told:\n{text}");
 }
 
+#[tokio::test]
+async fn a_host_of_the_whole_binary_refuses_what_no_list_names() {
+    let refused = Host::builder().whole_catalogue(PART).build().await.unwrap_err().to_string();
+    assert!(refused.starts_with("`calculator/add`: this tool is linked into the binary"), "{refused}");
+    assert!(refused.contains("`house`: this server is linked into the binary"), "{refused}");
+    assert_eq!(refused.matches("tests/consistency.rs:").count(), 4, "{refused}");
+    Host::builder().whole_catalogue(ALL).build().await.unwrap();
+    Host::builder().catalogue(PART).build().await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_test_calls_through_the_real_gate() {
     let builder = Host::builder().catalogue(ALL).approval_timeout(Duration::from_secs(5));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, Record, Stage};
 use aster_runtime::call::Outcome;
+use aster_runtime::provider::Provider;
 use aster_runtime::serve::{self, Shape};
 use aster_runtime::tool::Json;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
@@ -592,5 +593,71 @@ async fn a_read_that_is_refused_says_why_and_is_recorded_once() {
         let records = records.0.lock().unwrap();
         let outcomes: Vec<_> = records.iter().filter_map(|record| record.outcome).collect();
         assert_eq!(outcomes, [outcome], "{uri}");
+    }
+}
+
+/// Takes what every provider takes in a way of its own.
+#[mcp_server]
+mod forms {
+    use super::Json;
+    use std::collections::BTreeMap;
+
+    /// Sorts labels.
+    #[aster_runtime::mcp_tool(tier = Standard)]
+    pub(super) fn sort(
+        /// Each with its weight.
+        labels: BTreeMap<String, u8>,
+        /// The first one is skipped.
+        #[arg(length(1..))]
+        skip: Option<String>,
+        /// Where it comes from.
+        #[arg(header = "Origin-Of")]
+        origin: Option<String>,
+    ) -> Json<Vec<String>> {
+        let _ = (skip, origin);
+        Json(labels.into_keys().collect())
+    }
+}
+
+#[tokio::test]
+async fn schemas_are_written_as_the_provider_takes_them() {
+    for (provider, labels, strict) in [
+        (Provider::Plain, "object", false),
+        (Provider::Anthropic, "object", false),
+        (Provider::OpenAiStrict, "string", true),
+        (Provider::Gemini, "string", false),
+    ] {
+        let host = Host::builder().catalogue(catalogue![forms::SERVER]).provider(provider);
+        let host = ready(host).await;
+        let own = host.catalogue().tools()[0].clone();
+        for modern in [false, true] {
+            let mut client = Client::new(&host, profile(), Shape::Direct, modern).await;
+            let schema = client.list().await[0]["inputSchema"].take();
+            assert_eq!(schema, own.export(provider).schema, "{provider}");
+            assert_eq!(schema["properties"]["labels"]["type"], labels, "{provider}");
+            assert_eq!(schema["required"].as_array().unwrap().len(), if strict { 3 } else { 1 });
+
+            // What was asked for arrives, and what the tool itself asks for.
+            let text = json!({"labels": "{\"b\": 1, \"a\": 2}", "skip": null, "origin": null});
+            for arguments in [text, json!({"labels": {"a": 2, "b": 1}})] {
+                let answer = client.call("forms__sort", arguments).await;
+                assert!(answer.contains(r#"{"result":["a","b"]}"#), "{provider}: {answer}");
+            }
+            let wrong = client.call("forms__sort", json!({"labels": "[1]"})).await;
+            assert!(wrong.contains(r#""isError":true"#), "{wrong}");
+
+            let mut client = Client::new(&host, profile(), Shape::Bridge, modern).await;
+            let bridge = client.list().await[0]["inputSchema"].take();
+            assert_eq!(
+                bridge["properties"]["arguments"]["type"],
+                json!(if strict { json!(["string", "null"]) } else { json!(labels) })
+            );
+            let execute =
+                json!({"action": "execute", "name": "forms/sort", "arguments": "{\"labels\": {\"c\": 1}}"});
+            assert!(client.call("aster_mcp", execute).await.contains(r#"["c"]"#));
+            let described =
+                client.call("aster_mcp", json!({"action": "describe", "name": "forms/sort"})).await;
+            assert_eq!(described.contains("as text.)"), labels == "string", "{described}");
+        }
     }
 }

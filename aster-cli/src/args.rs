@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use aster_runtime::provider::Provider;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit;
@@ -110,6 +112,9 @@ pub(crate) struct Serve {
     /// What a client sees of all the servers.
     #[arg(long, value_enum, default_value_t = Mode::Bridge, conflicts_with = "name")]
     pub(crate) mode: Mode,
+    /// Whose model will call the tools: schemas are written as that provider takes them.
+    #[arg(long, value_name = "NAME", default_value_t = Provider::Plain, value_parser = providers())]
+    pub(crate) provider: Provider,
     /// Serve over HTTP at this address, such as `127.0.0.1:8080`, instead; port 0 is any that is free.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
@@ -122,6 +127,12 @@ pub(crate) struct Serve {
     /// A site whose pages may ask, such as `https://app.example`, in place of loopback's; can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
+}
+
+/// Reads the name of a provider.
+fn providers() -> impl TypedValueParser<Value = Provider> {
+    PossibleValuesParser::new(Provider::ALL.map(Provider::name))
+        .map(|name| Provider::named(&name).unwrap_or_default())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -14,6 +14,7 @@ use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
 use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
 use aster_runtime::gate::egress::EgressPolicy;
+use aster_runtime::provider::Provider;
 use aster_runtime::serve::Interrupt;
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
@@ -111,7 +112,7 @@ pub(crate) async fn with_host(
     let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let host = host(&config, which, approver, None, output).await?;
+    let host = host(&config, which, approver, None, Provider::Plain, output).await?;
     let session = host
         .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -140,10 +141,11 @@ pub(crate) async fn serving(
     config: &Config,
     which: Start<'_>,
     token: Option<&str>,
+    provider: Provider,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
     let approver = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
-    let host = host(config, which, Some(approver), token, output).await?;
+    let host = host(config, which, Some(approver), token, provider, output).await?;
     Ok((host, profile("client", config)))
 }
 
@@ -160,6 +162,7 @@ async fn host(
     which: Start<'_>,
     approver: Option<Arc<dyn Approver>>,
     token: Option<&str>,
+    provider: Provider,
     output: Output,
 ) -> Result<Host, Failure> {
     for problem in &config.warnings {
@@ -187,6 +190,7 @@ async fn host(
             search_default_limit: config.search_limit,
             ..ProgressiveConfig::default()
         })
+        .provider(provider)
         .egress(egress)
         .limits(config.limits.clone())
         .audit(audit)
@@ -285,4 +289,10 @@ fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Ar
         stdio = stdio.call_timeout(limit);
     }
     StdioUpstream::spawn(stdio)
+}
+
+/// What this command offers of its own is consistent, and as it was reviewed.
+#[cfg(test)]
+mod tests {
+    aster_runtime::catalogue_tests!(super::NATIVE);
 }

@@ -1,6 +1,9 @@
 //! The way from a macro's input to its output. The user's item is always there, and where something is wrong with it,
 //! so are stand-ins for what others refer to: one mistake is one error.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -94,9 +97,25 @@ pub(crate) fn show(item: &TokenStream, expansion: TokenStream) -> TokenStream {
     if let Ok(wanted) = std::env::var("ASTER_MACROS_DEBUG")
         && item::name(item.clone()).is_some_and(|name| name == wanted)
     {
-        eprintln!("{expansion}");
+        let source = expansion.to_string();
+        eprintln!("{}", formatted("rustfmt", &source).unwrap_or(source));
     }
     expansion
+}
+
+/// The source as rustfmt writes it, where there is one that takes it: nobody else's build depends on a formatter.
+fn formatted(program: &str, source: &str) -> Option<String> {
+    let mut rustfmt = Command::new(program)
+        .args(["--edition", "2024", "--emit", "stdout"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // It reads all before it writes. One that does not read is found out by what it says in the end.
+    let _ = rustfmt.stdin.take()?.write_all(source.as_bytes());
+    let output = rustfmt.wait_with_output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).ok()).flatten()
 }
 
 #[cfg(test)]

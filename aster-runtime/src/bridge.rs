@@ -14,6 +14,7 @@ use crate::catalogue::schema::properties;
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
+use crate::provider::Provider;
 use crate::scope::View;
 use crate::search::{MAX_QUERY_BYTES, Ranker, bare};
 use crate::spec::Tier;
@@ -311,7 +312,9 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 
 /// The arguments that a call means: an object, an object as JSON text, or what stands beside `name`.
 ///
-/// A `null` where none fits and nothing is required is left out: models write it for "nothing".
+/// A `null` where none fits and nothing is required is left out: models write it for "nothing". JSON text where an object or a
+/// list is due is read as such, which some models write and some [providers](crate::provider) ask for. Either happens only
+/// where the whole then fits.
 ///
 /// Arguments beside `name` are taken where there are none in `arguments`, and only where the tool has no argument that is
 /// also a key of the bridge: `query` could be either's. What cannot be told is refused, never dropped: a call without
@@ -322,30 +325,43 @@ pub fn resolve<'a>(view: &'a View, ranker: &dyn Ranker, name: &str) -> Result<&'
 /// Where they are no object, or cannot be told from the bridge's own.
 pub fn arguments(tool: &Tool, request: &ExecuteRequest) -> Result<JsonObject, BridgeError> {
     let arguments = written(tool, request)?;
-    Ok(if arguments.values().any(has_null) { without_nulls(tool, arguments) } else { arguments })
+    Ok(if arguments.values().any(may_be_meant) { as_meant(tool, arguments) } else { arguments })
 }
 
-fn has_null(value: &Value) -> bool {
+/// Whether there is a `null`, or a text that may be meant as an object or a list.
+fn may_be_meant(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::Array(items) => items.iter().any(has_null),
-        Value::Object(fields) => fields.values().any(has_null),
+        Value::String(text) => text.trim_start().starts_with(['{', '[']),
+        Value::Array(items) => items.iter().any(may_be_meant),
+        Value::Object(fields) => fields.values().any(may_be_meant),
         _ => false,
     }
 }
 
-/// The arguments without each `null` that does not fit where it stands, if they fit without them all. One in a part that
-/// has alternatives stays: which of them was meant is not known.
-fn without_nulls(tool: &Tool, arguments: JsonObject) -> JsonObject {
-    let misplaced = tool.misplaced_nulls(&arguments);
+/// The arguments without each `null` that does not fit where it stands, and with what each text says that does not, if they
+/// then fit.
+fn as_meant(tool: &Tool, arguments: JsonObject) -> JsonObject {
+    let misplaced = tool.misplaced(&arguments, |value| value.is_null() || value.is_string());
     if misplaced.is_empty() {
         return arguments;
     }
     let mut repaired = Value::Object(arguments.clone());
     for place in misplaced {
-        let Some((parent, key)) = place.rsplit_once('/') else { continue };
-        if let Some(Value::Object(parent)) = repaired.pointer_mut(parent) {
-            parent.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+        match repaired.pointer_mut(&place) {
+            Some(Value::Null) => {
+                let Some((parent, key)) = place.rsplit_once('/') else { continue };
+                if let Some(Value::Object(parent)) = repaired.pointer_mut(parent) {
+                    parent.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+                }
+            }
+            Some(found @ Value::String(_)) => {
+                let read = found.as_str().and_then(|text| serde_json::from_str(text).ok());
+                if let Some(read @ (Value::Object(_) | Value::Array(_))) = read {
+                    *found = read;
+                }
+            }
+            _ => {}
         }
     }
     match repaired {
@@ -598,11 +614,12 @@ fn unavailable_servers(view: &View, only: Option<&str>) -> Map<String, Value> {
         .collect()
 }
 
-/// Answers a describe for one tool: its id, description, tier, annotations and, as JSON text, its own schemas.
+/// Answers a describe for one tool: its id, description, tier, annotations and, as JSON text, its schemas: its own, or the
+/// provider's export of what it takes.
 ///
 /// Text, because providers refuse some of the keywords of real schemas even inside a result.
 #[must_use]
-pub fn describe(tool: &Tool) -> Value {
+pub fn describe(tool: &Tool, provider: Provider) -> Value {
     let definition = tool.definition();
     let mut answer = json!({
         "id": tool.id().as_str(),
@@ -615,7 +632,7 @@ pub fn describe(tool: &Tool) -> Value {
     if let Some(annotations @ Value::Object(_)) = definition.get("annotations") {
         answer["annotations"] = json!(text::visible_json(annotations));
     }
-    answer["input_schema"] = json!(text::visible_json(tool.input_schema()));
+    answer["input_schema"] = json!(text::visible_json(&tool.export(provider).schema));
     if let Some(output @ Value::Object(_)) = definition.get("outputSchema") {
         answer["output_schema"] = json!(text::visible_json(output));
     }
@@ -632,6 +649,7 @@ pub fn describe_all(
     view: &View,
     ranker: &dyn Ranker,
     names: &[String],
+    provider: Provider,
     mut described: impl FnMut(&Tool),
 ) -> Result<Value, BridgeError> {
     let mut answers = Vec::new();
@@ -642,7 +660,7 @@ pub fn describe_all(
             Ok(tool) => {
                 described(tool);
                 any = true;
-                answers.push(describe(tool));
+                answers.push(describe(tool, provider));
             }
             Err(error) => {
                 answers.push(error.to_value());
@@ -855,16 +873,18 @@ mod tests {
         let ranker = default_ranker(&view);
         let names = ["hub/create_issue".to_owned()];
         let mut seen = Vec::new();
-        let answer = describe_all(&view, &*ranker, &names, |tool| seen.push(tool.id().to_string())).unwrap();
+        let answer =
+            describe_all(&view, &*ranker, &names, Provider::Plain, |tool| seen.push(tool.id().to_string()))
+                .unwrap();
         let schema: Value = serde_json::from_str(answer["input_schema"].as_str().unwrap()).unwrap();
         assert_eq!(schema["required"], json!(["title"]));
         assert_eq!(seen, names);
 
         let names = ["disk/read_file".to_owned(), "nope/x".to_owned()];
-        let answer = describe_all(&view, &*ranker, &names, |_| ()).unwrap();
+        let answer = describe_all(&view, &*ranker, &names, Provider::Plain, |_| ()).unwrap();
         assert_eq!(answer["tools"][0]["description"], "Reads a file of the disk.");
         assert!(answer["tools"][1]["error"].as_str().unwrap().contains("nope/x"));
-        assert!(describe_all(&view, &*ranker, &names[1..], |_| ()).is_err());
+        assert!(describe_all(&view, &*ranker, &names[1..], Provider::Plain, |_| ()).is_err());
     }
 
     proptest! {
@@ -878,7 +898,7 @@ mod tests {
                     let limit = search(&view, &*ranker, &request, &ProgressiveConfig::default());
                     prop_assert!(limit["tools"].as_array().unwrap().len() <= 20);
                 }
-                Ok(Request::Describe(names)) => drop(describe_all(&view, &*ranker, &names, |_| ())),
+                Ok(Request::Describe(names)) => drop(describe_all(&view, &*ranker, &names, Provider::Plain, |_| ())),
                 Ok(Request::Execute(request)) => {
                     if let Err(error) = resolve(&view, &*ranker, &request.name) {
                         prop_assert!(!error.to_string().contains(text::is_unsafe));

@@ -31,6 +31,8 @@ use crate::gate::secrets::Redactor;
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
+use crate::lint::{self, Finding};
+use crate::provider::Provider;
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Indexes, MakeRanker, Ranker};
 use crate::session::{Profile, Session};
@@ -68,6 +70,9 @@ pub enum HostError {
         /// What is wrong with it.
         error: NameError,
     },
+    /// The list is not that of the whole binary.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Unlisted(Vec<Finding>),
     /// A server was handed in that is not in the catalogue.
     #[error("`{0}` was handed in with its state, but another server of that name is in the catalogue")]
     OtherServer(String),
@@ -77,10 +82,12 @@ pub enum HostError {
 pub struct HostBuilder {
     entries: Vec<Entry>,
     raises: Vec<Raise>,
+    whole: Option<NativeCatalogue>,
     states: HashMap<&'static str, ServerState>,
     upstreams: Vec<Arc<dyn Upstream>>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    provider: Provider,
     indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
@@ -93,10 +100,12 @@ impl HostBuilder {
         Self {
             entries: Vec::new(),
             raises: Vec::new(),
+            whole: None,
             states: HashMap::new(),
             upstreams: Vec::new(),
             filters: Vec::new(),
             config: ProgressiveConfig::default(),
+            provider: Provider::default(),
             indexes: Indexes::default(),
             gate: Gate::default(),
             audit: Arc::new(Traced),
@@ -111,6 +120,14 @@ impl HostBuilder {
         self.add(catalogue.entries);
         self.raises.extend(catalogue.raises);
         self
+    }
+
+    /// As [`catalogue`](Self::catalogue), for a list that is to have all there is: where a server is linked into the binary
+    /// and not listed, [`build`](Self::build) refuses and names both places.
+    #[must_use]
+    pub fn whole_catalogue(mut self, catalogue: NativeCatalogue) -> Self {
+        self.whole = Some(catalogue);
+        self.catalogue(catalogue)
     }
 
     /// Adds a server with live state. It need not be in the list; where it is, this state is the one it runs on.
@@ -139,6 +156,14 @@ impl HostBuilder {
     #[must_use]
     pub fn config(mut self, config: ProgressiveConfig) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Sets whose model calls the tools: a describe, and what is served, have schemas as that provider takes them. Default
+    /// [`Provider::Plain`], each as it is. Arguments are checked against the tool's own.
+    #[must_use]
+    pub fn provider(mut self, provider: Provider) -> Self {
+        self.provider = provider;
         self
     }
 
@@ -225,6 +250,9 @@ impl HostBuilder {
     /// Where the catalogue or the configuration cannot be used.
     pub async fn build(self) -> Result<Host, HostError> {
         self.config.validate()?;
+        if let Some(findings) = self.whole.as_ref().map(lint::unlisted).filter(|found| !found.is_empty()) {
+            return Err(HostError::Unlisted(findings));
+        }
         let mut parts: BTreeMap<String, Arc<Part>> = BTreeMap::new();
         let mut natives = native_parts(&self.entries)?;
         raise(&mut natives, &self.raises);
@@ -261,6 +289,7 @@ impl HostBuilder {
             catalogue: watch::Sender::new(catalogue),
             filters: self.filters,
             config: self.config,
+            provider: self.provider,
             indexes: self.indexes,
             gate: self.gate,
             audit: self.audit,
@@ -330,6 +359,7 @@ struct Shared {
     catalogue: watch::Sender<Catalogue>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
+    provider: Provider,
     indexes: Indexes,
     gate: Gate,
     audit: Arc<dyn AuditSink>,
@@ -475,6 +505,12 @@ impl Host {
     #[must_use]
     pub fn config(&self) -> &ProgressiveConfig {
         &self.shared.config
+    }
+
+    /// Whose model calls the tools.
+    #[must_use]
+    pub fn provider(&self) -> Provider {
+        self.shared.provider
     }
 
     /// Waits until no server is starting any more, but no longer than `limit`. Says whether all have settled.
@@ -759,7 +795,7 @@ impl HostSession {
             Ok(Request::Describe(names)) => {
                 self.started(&names).await;
                 let sight = self.sight();
-                bridge::describe_all(&sight.view, &*sight.ranker, &names, |tool| {
+                bridge::describe_all(&sight.view, &*sight.ranker, &names, self.shared.provider, |tool| {
                     self.session.mark_described(tool.id(), tool.digest());
                     self.session.note_described(tool.id());
                 })

@@ -182,16 +182,20 @@ impl Injection {
     /// The bridge in the form of a provider, with a schema that it takes.
     #[must_use]
     pub fn tool(&self, provider: Provider) -> Value {
+        let function = &self.bridge_tool["function"];
+        let (name, description) = (&function["name"], &function["description"]);
+        let schema = provider.export(&function["parameters"]).schema;
         match provider {
-            Provider::Anthropic => self.anthropic_tool(),
-            Provider::Gemini => self.gemini_tool(),
-            Provider::Plain | Provider::OpenAi => self.bridge_tool.clone(),
-            Provider::OpenAiStrict => {
+            Provider::Anthropic => {
+                json!({"name": name, "description": description, "input_schema": schema})
+            }
+            Provider::Gemini => json!({"name": name, "description": description, "parameters": schema}),
+            Provider::Plain | Provider::OpenAi | Provider::OpenAiStrict => {
                 let mut tool = self.bridge_tool.clone();
-                // A closed object without properties has no room for arguments: as for Gemini, they are JSON text.
-                let parameters = &self.gemini_tool()["parameters"];
-                tool["function"]["parameters"] = provider.export(parameters).schema;
-                tool["function"]["strict"] = Value::Bool(true);
+                tool["function"]["parameters"] = schema;
+                if provider == Provider::OpenAiStrict {
+                    tool["function"]["strict"] = Value::Bool(true);
+                }
                 tool
             }
         }
@@ -200,25 +204,14 @@ impl Injection {
     /// The bridge as a tool of Anthropic's messages API.
     #[must_use]
     pub fn anthropic_tool(&self) -> Value {
-        let function = &self.bridge_tool["function"];
-        json!({
-            "name": function["name"],
-            "description": function["description"],
-            "input_schema": function["parameters"],
-        })
+        self.tool(Provider::Anthropic)
     }
 
-    /// The bridge as a function declaration of Gemini's API. Gemini refuses an object without named properties, so
-    /// `arguments` is the JSON text of the object there; the bridge reads both.
+    /// The bridge as a function declaration of Gemini's API. There `arguments` is the JSON text of the object; the bridge
+    /// reads both.
     #[must_use]
     pub fn gemini_tool(&self) -> Value {
-        let function = &self.bridge_tool["function"];
-        let mut parameters = function["parameters"].clone();
-        parameters["properties"]["arguments"] = json!({
-            "type": "string",
-            "description": "execute: the tool's arguments, a JSON object as text",
-        });
-        json!({"name": function["name"], "description": function["description"], "parameters": parameters})
+        self.tool(Provider::Gemini)
     }
 }
 

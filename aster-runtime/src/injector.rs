@@ -17,6 +17,7 @@ use crate::catalogue::{
 };
 use crate::id::{self, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
+use crate::provider::Provider;
 use crate::scope::{Scope, View};
 use crate::search::{Ranker, default_ranker};
 use crate::tool::kind;
@@ -233,6 +234,7 @@ pub trait AsyncMcpInvoker {
 pub struct Injector {
     catalog: McpCatalog,
     config: ProgressiveConfig,
+    provider: Provider,
 }
 
 impl Injector {
@@ -243,7 +245,14 @@ impl Injector {
     /// Where a value of `config` is out of its range.
     pub fn new(catalog: McpCatalog, config: ProgressiveConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        Ok(Self { catalog, config })
+        Ok(Self { catalog, config, provider: Provider::Plain })
+    }
+
+    /// Describes tools with their schemas as this provider takes them; [`Injection::tool`] writes the bridge so.
+    #[must_use]
+    pub fn provider(mut self, provider: Provider) -> Self {
+        self.provider = provider;
+        self
     }
 
     /// What to add to a model request; `None` for an empty catalogue.
@@ -322,7 +331,7 @@ impl Injector {
     }
 
     fn describe(&self, names: &[String]) -> Result<Value, BridgeError> {
-        bridge::describe_all(&self.catalog.view, &*self.catalog.ranker, names, |_| ())
+        bridge::describe_all(&self.catalog.view, &*self.catalog.ranker, names, self.provider, |_| ())
     }
 }
 

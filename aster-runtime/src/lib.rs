@@ -277,21 +277,26 @@ pub use aster_macros::mcp_server;
 ///
 /// | option | value |
 /// |---|---|
-/// | `default = …` | the value where none is given, shown in the schema; the type is `serde::Serialize` as well |
+/// | `default = …` | the value where none is given, shown in the schema; the type is `serde::Serialize` as well. A literal text stands for a `String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>`, `PathBuf`, or an `Option` of one |
 /// | `range(a..=b)` | the bounds of a number; one of them may be left out |
 /// | `length(a..=b)` | the bounds of a text's characters, a list's things, a map's entries; one of them may be left out |
 /// | `pattern = "…"` | the regular expression that the text, or each text of a list, matches somewhere |
-/// | `example = …` | a value, shown in the schema |
+/// | `example = …` | a value, shown in the schema; a literal text as for `default` |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
 /// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text that is called `url` or `…_url`, unless it says `url = false` |
 /// | `path` | the text names a file or folder, which a host's hooks may ask ([`ToolSpec::path_arguments`]) |
 /// | `secret` | the value is replaced in the audit and where a human is asked (`writeOnly` in the schema) |
-/// | `flatten` | the one parameter, a struct, is the whole object of arguments; nothing in it stands under egress |
+/// | `flatten` | the one parameter, a struct, is the whole object of arguments, see below |
 /// | `header = "…"` | clients send a text, integer or `bool` in this HTTP header too (`x-mcp-header`, MCP 2026-07-28) |
+///
+/// The fields of a flattened struct are the arguments. Those that take a URL, by the format of their schema or as texts that
+/// are called so, stand under egress, unless their schema says `x-egress: false`
+/// (`#[schemars(extend("x-egress" = false))]`). What is inside of them stands under egress no more than inside of any
+/// argument: `catalogue_tests!` names it.
 ///
 /// With `schema = SCHEMA` the tool has one parameter, which is the whole object of arguments: a [`JsonObject`], or a struct
 /// that derives `serde::Deserialize` and `schemars::JsonSchema`. Arguments are checked against the constant, and a schema
-/// that is none is a problem of the catalogue at start-up. Nothing in it stands under egress.
+/// that is none is a problem of the catalogue at start-up. Egress is as for a flattened struct.
 ///
 /// The result is anything that is [`IntoToolResult`]: text, numbers, `bool`, `()`, [`Json`] of any serialisable value,
 /// [`Image`], [`Audio`], [`Resource`], a list of [`Content`], or a `Result` of these.
@@ -358,39 +363,6 @@ pub use tool::{
 #[cfg(doctest)]
 #[path = "../../docs/errors/pages.rs"]
 mod error_pages;
-
-/// The expansions in the edition before.
-///
-/// ```rust,edition2021
-/// use aster_runtime::{catalogue, groups, mcp_server, mcp_tool, NativeCatalogue};
-///
-/// groups! { pub RESEARCH }
-///
-/// struct Web;
-///
-/// #[mcp_server(group = RESEARCH)]
-/// impl Web {
-///     /// Searches the web.
-///     #[mcp_tool(tier = Standard, alias = "find")]
-///     async fn search(&self, #[arg(length(1..), default = vec![1])] pages: Vec<u8>) -> usize {
-///         pages.len()
-///     }
-/// }
-///
-/// /// Adds two whole numbers.
-/// #[mcp_tool(tier = Standard)]
-/// fn add(a: i64, b: i64) -> i64 {
-///     a + b
-/// }
-///
-/// const CATALOGUE: NativeCatalogue = catalogue![Web::SERVER, add::TOOL; raise { WebTool::Search => Restricted }];
-///
-/// fn main() {
-///     assert_eq!(CATALOGUE.raises.len(), 1);
-/// }
-/// ```
-#[cfg(doctest)]
-struct Edition2021;
 
 /// The README's programs, compiled and run.
 #[cfg(doctest)]

@@ -14,7 +14,7 @@ use crate::id::{self, MAX_NATIVE_ID, str_eq};
 use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
     INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
-    ServerState, StartError, Suggestions, ToolArg, ToolContext, ToolError, ToolResult,
+    ServerState, StartError, Suggestions, TextDefault, ToolArg, ToolContext, ToolError, ToolResult,
 };
 use crate::uri;
 
@@ -206,6 +206,44 @@ where
     })
 }
 
+/// Runs the methods of a server, whose state they borrow.
+#[derive(Debug)]
+pub struct With<S>(PhantomData<S>);
+
+impl<S: Send + Sync> With<S> {
+    /// As [`run`].
+    pub fn run<F>(future: F) -> ToolFuture
+    where
+        F: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+    {
+        run(future)
+    }
+
+    /// As [`run_blocking`].
+    pub fn run_blocking<F>(function: F) -> ToolFuture
+    where
+        F: FnOnce() -> Result<ToolResult, ToolError> + Send + 'static,
+    {
+        run_blocking(function)
+    }
+}
+
+/// What stands in for the functions of [`With`] where the state cannot be shared: its server has been told, and what follows
+/// from it is not told again. An inherent function wins over a trait's.
+pub trait Unshared {
+    /// Never called: it does not compile.
+    fn run<F>(_: F) -> ToolFuture {
+        Box::pin(std::future::ready(Err(ToolError::new("the state cannot be shared between threads"))))
+    }
+
+    /// Never called: it does not compile.
+    fn run_blocking<F>(_: F) -> ToolFuture {
+        Box::pin(std::future::ready(Err(ToolError::new("the state cannot be shared between threads"))))
+    }
+}
+
+impl<S> Unshared for With<S> {}
+
 /// A function's value as a result.
 ///
 /// # Errors
@@ -235,6 +273,11 @@ pub fn messages<R: IntoPrompt>(value: R) -> Result<ToolResult, ToolError> {
     let messages = value.into_messages()?.into_iter().map(crate::tool::PromptMessage::into_value);
     let messages = messages.collect::<serde_json::Value>();
     Ok(ToolResult::from_value(serde_json::json!({ "messages": messages })))
+}
+
+/// A literal text as a default or an example of a parameter's own type.
+pub fn text<T: TextDefault>(text: &'static str) -> T {
+    T::from_literal(text)
 }
 
 /// The values that are suggested for an argument.
@@ -358,6 +401,7 @@ const BROKEN: ToolSpec = ToolSpec {
     url_arguments: &[],
     path_arguments: &[],
     secret_arguments: &[],
+    whole: false,
     input_schema: || serde_json::Value::Null,
     output_schema: || None,
     call: |invocation| Call::open(invocation).refuse(),

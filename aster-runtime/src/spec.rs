@@ -166,6 +166,8 @@ pub struct ToolSpec {
     pub path_arguments: &'static [&'static str],
     /// The arguments that no record shows.
     pub secret_arguments: &'static [&'static str],
+    /// Whether one value is all arguments: which of them name a URL is then for its schema to say.
+    pub whole: bool,
     /// Generates the input schema: an object, after the schema pass.
     pub input_schema: fn() -> Value,
     /// Generates the output schema, where the result has one.

@@ -20,6 +20,22 @@ struct Selection {
     limit: Option<u8>,
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Links {
+    start_url: String,
+    #[serde(default)]
+    others: Vec<url::Url>,
+    /// Where they were found, which nobody visits.
+    #[serde(default)]
+    #[schemars(extend("x-egress" = false))]
+    #[expect(dead_code, reason = "it is not visited")]
+    source_url: String,
+    /// What they are about.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is no URL")]
+    title: String,
+}
+
 struct Gone;
 
 impl IntoToolError for Gone {
@@ -53,6 +69,12 @@ mod web {
     #[mcp_tool(tier = Standard, egress("example.com", "*.example.org"))]
     pub(super) fn fetch(page_url: String, #[arg(url = false)] template_url: Option<String>) -> String {
         format!("{page_url} {template_url:?}")
+    }
+
+    /// Follows links.
+    #[mcp_tool(tier = Standard)]
+    pub(super) fn follow(#[arg(flatten)] links: Links) -> String {
+        format!("{} {}", links.start_url, links.others.len())
     }
 
     /// Fails.
@@ -188,6 +210,71 @@ async fn urls_stay_with_the_hosts_of_the_tool() {
     }
 }
 
+/// The macro does not see the fields of a struct; its schema has them.
+#[tokio::test]
+async fn urls_among_the_fields_of_a_flattened_struct_are_under_egress() {
+    let inside = "http://169.254.169.254/";
+    let good = json!({"start_url": "https://example.com/", "others": ["https://example.org/"], "title": inside, "source_url": inside});
+    assert_eq!(call("web/follow", good).await, "https://example.com/ 1");
+    for (field, bad) in [
+        ("start_url", json!({"start_url": inside})),
+        ("others", json!({"start_url": "https://example.com/", "others": ["https://example.com/", inside]})),
+    ] {
+        let told = call("web/follow", bad).await;
+        assert!(told.starts_with(&format!("argument `{field}`: ")), "{told}");
+    }
+}
+
+type Id = String;
+
+/// Takes an alias that hides what it is.
+#[mcp_tool(tier = Standard, server = "wrong")]
+fn hidden(#[arg(flatten)] id: Id) {
+    let _ = id;
+}
+
+#[tokio::test]
+async fn what_cannot_be_flattened_keeps_a_host_from_starting() {
+    const WRONG: NativeCatalogue = catalogue![hidden::TOOL];
+    let told = Host::builder().catalogue(WRONG).build().await.unwrap_err().to_string();
+    assert!(
+        told.contains("wrong/hidden") && told.contains("`alloc::string::String` is flattened, but"),
+        "{told}"
+    );
+}
+
+/// Greets.
+#[mcp_tool(tier = Standard, server = "free")]
+fn greet(
+    #[arg(default = "hello", example = "servus", length(1..))] word: String,
+    #[arg(default = "world")] whom: Option<String>,
+    #[arg(default = "notes.txt")] file: std::path::PathBuf,
+    #[arg(default = "!")] end: std::borrow::Cow<'static, str>,
+) -> String {
+    format!("{word}, {}{end} {}", whom.unwrap_or_default(), file.display())
+}
+
+#[tokio::test]
+async fn a_literal_text_is_the_default_of_whatever_owns_a_text() {
+    let host = Host::builder().catalogue(catalogue![greet::TOOL]).build().await.unwrap();
+    let session = host.session(Profile::new("tester")).unwrap();
+    let greet = async |arguments| {
+        session
+            .call(&json!({"action": "execute", "name": "free/greet", "arguments": arguments}))
+            .await
+            .to_text()
+    };
+    assert_eq!(greet(json!({})).await, "hello, world! notes.txt");
+    assert_eq!(greet(json!({"word": "servus", "end": "?"})).await, "servus, world? notes.txt");
+    let schema = (greet::TOOL.input_schema)();
+    assert_eq!(
+        schema["properties"]["word"],
+        json!({"type": "string", "default": "hello", "examples": ["servus"], "minLength": 1})
+    );
+    assert_eq!(schema["properties"]["whom"]["default"], "world");
+    assert_eq!(schema.get("required"), None);
+}
+
 #[tokio::test]
 async fn an_error_may_have_a_code_and_data() {
     let host = Host::builder().catalogue(CATALOGUE).build().await.unwrap();
@@ -248,7 +335,7 @@ async fn an_agent_sees_its_groups_and_its_tools() {
         servers.flat_map(|server| server.tools).map(|tool| tool.name).collect()
     };
     let researcher = tools(RESEARCHER.profile());
-    assert_eq!(researcher.len(), 5, "{researcher:?}");
+    assert_eq!(researcher.len(), 6, "{researcher:?}");
     assert!(researcher.iter().all(|name| !name.contains("fail")));
     assert_eq!(tools(CLERK.profile()).len(), 1);
 }

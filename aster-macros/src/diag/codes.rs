@@ -16,7 +16,7 @@
 //! | A0219 | a header of something that cannot stand in one | `HeaderValue` |
 //! | A0223 | a length of something that has none | `Measured` |
 //! | A0224 | a pattern on something that is no text | `PatternText` |
-//! | A0228 | a default of another type than the argument's | rustc |
+//! | A0228 | a default of another type than the argument's | rustc, `TextDefault` |
 //! | A0229 | a schema of one's own that is no text | rustc |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
@@ -35,6 +35,7 @@
 //! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 //! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
+//! | A0605 | a crate of servers that is a dependency and not linked | rustc, and `catalogue_tests!` |
 //! | A0607 | a raised tool that is not in the catalogue | `check_raises` |
 
 /// One misuse: the rule that it breaks, and what to type instead.

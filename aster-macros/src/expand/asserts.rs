@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Expr, Type};
+use syn::{Expr, Lit, Type};
 
 use crate::model::{Argument, Callable, Role};
 use crate::parse::attr::Range;
@@ -31,7 +31,7 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
     let value = |option: &str, value: &Option<Expr>| {
         let option = Ident::new(option, spot);
         value.as_ref().map(|value| {
-            let value = closure(ty, value);
+            let value = closure(private, ty, value);
             quote_spanned!(spot=> .#option::<#ty>(#value))
         })
     };
@@ -90,7 +90,7 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
     let spot = at(ty);
     let decoded = match default {
         Some(default) => {
-            let default = closure(ty, default);
+            let default = closure(private, ty, default);
             quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default))
         }
         None => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
@@ -103,10 +103,24 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
 }
 
 /// A default as it stands both in the schema and in the call: word for word the same, so that rustc reports a default of
-/// the wrong type once.
-fn closure(ty: &Type, default: &Expr) -> TokenStream {
+/// the wrong type once. A literal text is one for every type that owns a text.
+fn closure(private: &TokenStream, ty: &Type, default: &Expr) -> TokenStream {
     let spot = at(default);
+    if is_text(default) {
+        // Where it is none of the type's, the text is what is wrong.
+        let of = respan(&ty.to_token_stream(), default.span());
+        return quote_spanned!(spot=> || -> #ty { #private::text::<#of>(#default) });
+    }
     quote_spanned!(spot=> || -> #ty { #default })
+}
+
+/// Whether an expression is a text, also in the invisible brackets of a `macro_rules!`.
+fn is_text(expression: &Expr) -> bool {
+    match expression {
+        Expr::Lit(literal) => matches!(literal.lit, Lit::Str(_)),
+        Expr::Group(group) => is_text(&group.expr),
+        _ => false,
+    }
 }
 
 /// The generator of the output schema.

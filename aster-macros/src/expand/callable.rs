@@ -29,9 +29,10 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
         Kind::Tool => quote!(#place::#constant),
         Kind::Resource | Kind::Prompt => quote!(&#place::#constant.callable),
     };
+    let declaration = quote_spanned!(place.span()=> enum #place {});
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]
-        #visibility enum #place {}
+        #visibility #declaration
         impl #place {
             #[doc = #about]
             #deprecated
@@ -142,6 +143,7 @@ fn tool_spec(
     let urls = named(|argument| argument.url);
     let paths = named(|argument| argument.path);
     let secrets = named(|argument| argument.secret);
+    let whole = tool.whole.is_some();
     let input_schema = input_schema(tool, private);
     let output_schema = asserts::output_schema(private, tool);
     let call = call(tool, function, private);
@@ -167,6 +169,7 @@ fn tool_spec(
             url_arguments: #urls,
             path_arguments: #paths,
             secret_arguments: #secrets,
+            whole: #whole,
             input_schema: #input_schema,
             output_schema: #output_schema,
             call: #call,
@@ -225,12 +228,18 @@ fn call(tool: &Callable, function: &TokenStream, private: &TokenStream) -> Token
     let called = quote_spanned!(ident_span=> #function(#(#arguments),*));
     // A future that is not `Send` is an error at the function's name.
     let here = asserts::respan(private, ident_span);
-    let future = if tool.is_async {
+    let (run, work) = if tool.is_async {
         let result = asserts::result(private, tool, quote!(#called.await));
-        quote_spanned!(ident_span=> #here::run(async move { #result }))
+        (quote!(run), quote_spanned!(ident_span=> async move { #result }))
     } else {
         let result = asserts::result(private, tool, called);
-        quote_spanned!(ident_span=> #here::run_blocking(move || #result))
+        (quote!(run_blocking), quote_spanned!(ident_span=> move || #result))
+    };
+    // A state that cannot be shared is an error at its server, and not once more at each method.
+    let future = if tool.takes_self {
+        quote_spanned!(ident_span=> { use #here::Unshared as _; #here::With::<Self>::#run(#work) })
+    } else {
+        quote_spanned!(ident_span=> #here::#run(#work))
     };
     let context = if tool.takes_context { quote!(#context) } else { quote!(_) };
     quote_spanned! {mixed=>

@@ -428,3 +428,11 @@ fn a_section_of_arguments_describes_them() {
         "{output}"
     );
 }
+
+#[test]
+fn an_expansion_is_printed_as_source_where_there_is_a_formatter() {
+    let source = "mod web { fn fetch ( ) { } }";
+    assert_eq!(formatted("a formatter that is not there", source), None);
+    assert_eq!(formatted("rustfmt", "fn ("), None);
+    assert_eq!(formatted("rustfmt", source).as_deref(), Some("mod web {\n    fn fetch() {}\n}\n"));
+}

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Origin, Prompt, Resource, Server, Tool, schema};
+use super::{Origin, Prompt, Resource, Server, Tool, schema, url_arguments};
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
@@ -257,6 +257,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         summary: text::one_line(spec.description, SUMMARY),
         hot: spec.hot,
         timeout: spec.timeout,
+        urls: url_arguments(spec, &schema),
         definition: native_definition(spec, schema),
         checker,
     }))
@@ -380,6 +381,7 @@ fn external_tool(
         hot: false,
         timeout: None,
         definition: Value::Object(fields),
+        urls: Vec::new(),
         checker,
     })
 }

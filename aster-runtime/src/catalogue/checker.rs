@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::thread;
 
-use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
 
 use super::bounds::{self, Bounds, Links, Shape};
@@ -19,8 +20,8 @@ use crate::tool::JsonObject;
 /// How many violations an answer lists; a model mends these first and then hears of the rest.
 const MAX_VIOLATIONS: usize = 20;
 
-/// How many errors are looked through for misplaced `null`s.
-const MAX_NULLS: usize = 10_000;
+/// How many errors are looked through for misplaced values.
+const MAX_MISPLACED: usize = 10_000;
 
 /// How large one compiled pattern may be, in bytes, and so how slow.
 const MAX_PATTERN: usize = 128 << 10;
@@ -51,14 +52,17 @@ impl Checker {
         self.with(schema, arguments, violations).unwrap_or_else(|why| vec![Violation::whole(why)])
     }
 
-    /// The places of the `null`s that do not fit where they stand, as JSON pointers.
-    pub(super) fn misplaced_nulls(&self, schema: &Value, arguments: &JsonObject) -> Vec<String> {
+    /// The places of the values of one kind that do not fit where they stand, as JSON pointers. Among alternatives those
+    /// of the only one that is kept from fitting by such values alone.
+    pub(super) fn misplaced(
+        &self,
+        schema: &Value,
+        arguments: &JsonObject,
+        is: fn(&Value) -> bool,
+    ) -> Vec<String> {
         let places = |validator: &Validator, arguments: &Value| {
-            let errors = validator.iter_errors(arguments).take(MAX_NULLS);
-            errors
-                .filter(|error| error.instance().is_null())
-                .map(|error| error.instance_path().to_string())
-                .collect()
+            let errors = validator.iter_errors(arguments).take(MAX_MISPLACED);
+            errors.filter_map(|error| misplaced(&error, is)).flatten().collect()
         };
         self.with(schema, arguments, places).unwrap_or_default()
     }
@@ -95,6 +99,24 @@ impl Checker {
             thread.map_or_else(|_| failed(), |thread| thread.join().unwrap_or_else(|_| failed()))
         })
     }
+}
+
+/// What an error says is misplaced, if it says nothing else.
+fn misplaced(error: &ValidationError<'_>, is: fn(&Value) -> bool) -> Option<Vec<String>> {
+    if is(error.instance()) {
+        return Some(vec![error.instance_path().to_string()]);
+    }
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
+        return None;
+    };
+    let mut alternatives = context.iter().filter_map(|errors| {
+        let places = errors.iter().map(|error| misplaced(error, is)).collect::<Option<Vec<_>>>()?;
+        Some(places.concat())
+    });
+    // With several it is not known which was meant.
+    alternatives.next().filter(|_| alternatives.next().is_none())
 }
 
 fn options(draft: Draft) -> ValidationOptions<'static> {

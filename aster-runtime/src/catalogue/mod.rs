@@ -12,6 +12,7 @@ mod external;
 mod native;
 mod problem;
 pub(crate) mod schema;
+mod urls;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -28,6 +29,7 @@ pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
 pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
 pub use schema::{Violation, signature};
+pub(crate) use urls::{takes_url, url_arguments};
 
 use self::checker::Checker;
 use crate::gate::secrets::REDACTED;
@@ -57,6 +59,8 @@ pub struct Tool {
     hot: bool,
     timeout: Option<Duration>,
     definition: Value,
+    /// The arguments that name a URL, of a native tool.
+    urls: Vec<String>,
     checker: Checker,
 }
 
@@ -146,6 +150,11 @@ impl Tool {
         self.alias.as_ref()
     }
 
+    /// The arguments that name a URL, of a native tool.
+    pub(crate) fn url_arguments(&self) -> &[String] {
+        &self.urls
+    }
+
     /// The arguments that no record shows.
     pub(crate) fn secret_arguments(&self) -> &'static [&'static str] {
         match self.origin {
@@ -165,9 +174,9 @@ impl Tool {
         shown
     }
 
-    /// The places of the `null`s among the arguments that do not fit where they stand, as JSON pointers.
-    pub(crate) fn misplaced_nulls(&self, arguments: &JsonObject) -> Vec<String> {
-        self.checker.misplaced_nulls(self.input_schema(), arguments)
+    /// The places of the values of one kind among the arguments that do not fit where they stand, as JSON pointers.
+    pub(crate) fn misplaced(&self, arguments: &JsonObject, is: fn(&Value) -> bool) -> Vec<String> {
+        self.checker.misplaced(self.input_schema(), arguments, is)
     }
 
     /// Checks arguments against the input schema. What cannot be followed in it, such as a reference to another

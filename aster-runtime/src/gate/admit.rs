@@ -101,11 +101,11 @@ fn check_arguments(call: &Proposed) -> Result<(), Denied> {
     Ok(call.tool.check(&call.arguments)?)
 }
 
-/// The arguments that a native tool declares as URLs.
+/// The arguments of a native tool that name a URL.
 fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
     let Origin::Native(spec) = call.tool.origin() else { return Ok(()) };
-    for name in spec.url_arguments {
-        let urls = match call.arguments.get(*name) {
+    for name in call.tool.url_arguments() {
+        let urls = match call.arguments.get(name) {
             Some(serde_json::Value::Array(urls)) => urls.iter().collect(),
             other => Vec::from_iter(other),
         };

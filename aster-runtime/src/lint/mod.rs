@@ -191,7 +191,7 @@ pub fn binary(
     package: Option<&Path>,
 ) -> Result<Vec<Finding>, (Vec<Finding>, String)> {
     let mut findings = problems(list);
-    findings.extend(listed(list, &registered(list)));
+    findings.extend(unlisted(list));
     let Some(package) = package.filter(|_| packages::cargo().is_some()) else { return Ok(findings) };
     match unlinked(package, &[*list, registered(list)]) {
         Ok(found) => {
@@ -200,6 +200,13 @@ pub fn binary(
         }
         Err(error) => Err((findings, error)),
     }
+}
+
+/// What is linked and not listed, and the other way round: whether `list` is that of the whole binary. It asks nobody, and
+/// costs a comparison of each entry with each.
+#[must_use]
+pub fn unlisted(list: &NativeCatalogue) -> Vec<Finding> {
+    listed(list, &registered(list))
 }
 
 /// What is linked. Without the inventory that is what is listed, and there is nothing to compare.

@@ -17,6 +17,7 @@ use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
 use crate::host::{CallOptions, Host, HostSession};
 use crate::lint;
+use crate::provider::Provider;
 use crate::session::Profile;
 use crate::text;
 
@@ -66,6 +67,7 @@ const USAGE: &str = "\
   call ID [JSON]           calls a tool with an object of arguments
   serve                    speaks MCP on standard input and output, and offers `aster_mcp`
   serve --mode direct      the same, and offers every tool, named `server__tool`
+    --provider NAME        with schemas as this provider takes them: openai, openai-strict, anthropic, gemini
   serve SERVER             the same, and offers the tools of one server under their own names
     --http ADDRESS         or over HTTP, at this address
     --token-env VARIABLE   to whoever has the token in this variable
@@ -103,7 +105,18 @@ async fn run(catalogue: NativeCatalogue, built: Built, arguments: &[String], par
     if matches!(words.as_slice(), ["help" | "-h" | "--help"]) {
         return show(&format!("{program}: tools for agents\n\n{USAGE}"));
     }
+    // `check` tells of it as of all else. What is listed works without the rest, so nobody is kept from it.
+    if !matches!(words.as_slice(), ["check"]) {
+        for finding in lint::unlisted(&catalogue) {
+            let _ =
+                writeln!(io::stderr().lock(), "warning: {}", text::block(&finding.to_string(), usize::MAX));
+        }
+    }
     let mut builder = Host::builder().catalogue(catalogue);
+    match provider(&words) {
+        Ok(provider) => builder = builder.provider(provider),
+        Err(message) => return fail(2, &message),
+    }
     if !matches!(words.as_slice(), ["serve", ..])
         && let Some(terminal) = Terminal::new()
     {
@@ -140,6 +153,18 @@ async fn run(catalogue: NativeCatalogue, built: Built, arguments: &[String], par
     }
 }
 
+/// Whose model is served: the host has to know before it is built.
+fn provider(words: &[&str]) -> Result<Provider, String> {
+    let mut words = words.iter();
+    let Some(word) = words.find(|word| **word == "--provider" || word.starts_with("--provider=")) else {
+        return Ok(Provider::Plain);
+    };
+    let name = word.split_once('=').map(|(_, name)| name).or_else(|| words.next().copied());
+    name.and_then(Provider::named).ok_or_else(|| {
+        format!("`--provider` needs one of {}", Provider::ALL.map(|known| format!("`{known}`")).join(", "))
+    })
+}
+
 async fn serve(
     host: Host,
     profile: Profile,
@@ -147,13 +172,14 @@ async fn serve(
     parent: Parent,
     stop: CancellationToken,
 ) -> Result<(), String> {
-    let (mut server, mut mode) = (None, None);
+    let (mut server, mut mode, mut provider) = (None, None, None);
     let (mut address, mut variable, mut hosts) = (None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
         let (place, value) = match name {
             "--mode" => (&mut mode, value.or_else(|| words.next().copied())),
+            "--provider" => (&mut provider, value.or_else(|| words.next().copied())),
             "--http" => (&mut address, value.or_else(|| words.next().copied())),
             "--token-env" => (&mut variable, value.or_else(|| words.next().copied())),
             "--allow-host" => (&mut hosts, value.or_else(|| words.next().copied())),

@@ -351,12 +351,12 @@ impl ServerHandler for Server {
                 session.session().mark_described(tool.id(), tool.digest());
             }
         }
-        Ok(raw::list(page.iter().map(Offered::definition).collect(), next))
+        Ok(raw::list(page.iter().map(|tool| offer.definition(tool)).collect(), next))
     }
 
     /// Asked for by rmcp's HTTP server, which checks a call's headers against the schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let schema = self.service.offer().schema_with_headers(name)?.clone();
+        let schema = self.service.offer().schema_with_headers(name)?;
         Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 

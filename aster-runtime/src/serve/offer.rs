@@ -11,6 +11,7 @@ use crate::catalogue::{Health, Tool};
 use crate::host::{Host, HostSession};
 use crate::id::{BRIDGE_NAME, ToolId};
 use crate::inject;
+use crate::provider::Provider;
 
 /// How many bytes of definitions a page of the list has, unless its one tool is longer.
 ///
@@ -34,6 +35,8 @@ pub(super) struct Offer {
     pub(super) instructions: String,
     /// What the names will begin with that are not known yet, since their server is starting.
     coming: Vec<String>,
+    /// Whose form the schemas have.
+    provider: Provider,
 }
 
 /// One tool under the name that clients call it by.
@@ -76,6 +79,7 @@ impl Offer {
             Shape::Direct => direct(session),
             Shape::Server(name) => server(session, name),
         };
+        offer.provider = host.provider();
         offer.tools.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let view = session.view();
         let here = |id: &&ToolId| shape.offers(id);
@@ -98,12 +102,22 @@ impl Offer {
         self.coming.iter().any(|prefix| name.starts_with(prefix))
     }
 
-    /// The input schema of a tool that wants some of its arguments in headers (SEP-2243).
-    pub(super) fn schema_with_headers(&self, name: &str) -> Option<&Map<String, Value>> {
-        match &self.find(name)?.what {
-            What::Tool(tool) => tool.input_schema().as_object().filter(|_| has_headers(tool.input_schema())),
-            What::Bridge(_) => None,
+    /// The input schema, as clients are shown it, of a tool that wants some of its arguments in headers (SEP-2243).
+    pub(super) fn schema_with_headers(&self, name: &str) -> Option<Map<String, Value>> {
+        let tool = self.find(name)?.tool().filter(|tool| has_headers(tool.input_schema()))?;
+        match tool.export(self.provider).schema {
+            schema if !has_headers(&schema) => None,
+            Value::Object(schema) => Some(schema),
+            _ => None,
         }
+    }
+
+    /// The definition of one of the tools, for a client.
+    pub(super) fn definition(&self, tool: &Offered) -> Value {
+        let mut definition = tool.own_definition().clone();
+        definition["name"] = Value::from(tool.name.as_str());
+        definition["inputSchema"] = self.provider.export(&definition["inputSchema"]).schema;
+        definition
     }
 
     /// The tools after a cursor, as far as they go on one page, and the cursor of the next.
@@ -154,13 +168,6 @@ impl Offer {
 }
 
 impl Offered {
-    /// The whole definition, under the name that it is offered by.
-    pub(super) fn definition(&self) -> Value {
-        let mut definition = self.own_definition().clone();
-        definition["name"] = Value::from(self.name.as_str());
-        definition
-    }
-
     /// The tool of the catalogue, where it is one.
     pub(super) fn tool(&self) -> Option<&Tool> {
         match &self.what {

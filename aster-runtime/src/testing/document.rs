@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::catalogue::NativeCatalogue;
+use crate::catalogue::{NativeCatalogue, url_arguments};
 use crate::spec::{Annotations, Entry, Tier, ToolSpec};
 
 /// One thing that can be called.
@@ -115,6 +115,7 @@ fn callable(page: &mut String, row: &Row) {
     let _ = write!(page, "{}\n\n{}\n", facts.join(" · "), tool.description.trim());
 
     let schema = (tool.input_schema)();
+    let urls = url_arguments(tool, &schema);
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty())
@@ -124,7 +125,7 @@ fn callable(page: &mut String, row: &Row) {
     page.push_str("\n| argument | type | what it is |\n|---|---|---|\n");
     for (name, property) in properties {
         let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
-        let egress = if tool.url_arguments.contains(&name.as_str()) { ", under egress" } else { "" };
+        let egress = if urls.contains(name) { ", under egress" } else { "" };
         let secret = if tool.secret_arguments.contains(&name.as_str()) { ", secret" } else { "" };
         let description = property["description"].as_str().unwrap_or_default();
         let _ = writeln!(

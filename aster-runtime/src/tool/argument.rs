@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
@@ -204,6 +206,37 @@ pub trait ToolDefault: serde::Serialize {}
 
 #[diagnostic::do_not_recommend]
 impl<T: serde::Serialize> ToolDefault for T {}
+
+/// What a literal text can be the default or an example of: types that own a text, and `Option` of them.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a text is no `{Self}`",
+    label = "not a value of the argument's type",
+    note = "a default and an example are of the argument's own type; a text stands for `String`, `Cow<'static, str>`, \
+            `Box<str>`, `Arc<str>` and `PathBuf`, and for `Option` of them",
+    note = "[A0228] see docs/errors/A0228.md"
+)]
+pub trait TextDefault: Sized {
+    /// The value.
+    fn from_literal(text: &'static str) -> Self;
+}
+
+macro_rules! text_default {
+    ($($type:ty),*) => {$(
+        impl TextDefault for $type {
+            fn from_literal(text: &'static str) -> Self {
+                text.into()
+            }
+        }
+    )*};
+}
+text_default!(String, Cow<'static, str>, Box<str>, Arc<str>, PathBuf);
+
+impl<T: TextDefault> TextDefault for Option<T> {
+    fn from_literal(text: &'static str) -> Self {
+        Some(T::from_literal(text))
+    }
+}
 
 /// Text that `#[arg(url)]` can say to be a URL, and `Option` and `Vec` of it.
 #[doc(hidden)]

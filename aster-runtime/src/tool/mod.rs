@@ -18,7 +18,9 @@ use serde_json::{Map, Value};
 
 use crate::gate::egress::EgressPolicy;
 pub use argument::ToolArg;
-pub(crate) use argument::{HeaderValue, Measured, PatternText, Ranged, ToolDefault, UrlText, kind};
+pub(crate) use argument::{
+    HeaderValue, Measured, PatternText, Ranged, TextDefault, ToolDefault, UrlText, kind,
+};
 pub use ask::{
     AskError, AskKind, ClientAnswer, ClientInfo, ClientRequest, Elicitation, Elicited, Root, Sampled,
     Sampling,

@@ -1,6 +1,7 @@
 use aster_runtime::mcp_tool;
 
-struct fetch;
+#[expect(non_camel_case_types)]
+struct fetch {}
 
 /// Fetches a page.
 #[mcp_tool(tier = Standard)]

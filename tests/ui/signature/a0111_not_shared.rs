@@ -1,3 +1,4 @@
+// One error, and in the words of rustc: it knows which field it is.
 use std::cell::RefCell;
 
 use aster_runtime::{mcp_server, mcp_tool};
