@@ -27,7 +27,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     if arguments.http.is_none() {
         parent.cancel_at_death(interrupt.stop.clone());
     }
-    let (host, profile) = compose::serving(&config, start, token.as_deref(), output).await?;
+    let (host, profile) = compose::serving(global, &config, start, token.as_deref(), output).await?;
     let served = async {
         let Some(address) = arguments.http else {
             return serve::stdio(host, profile, shape, interrupt.stop).await;

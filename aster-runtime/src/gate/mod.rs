@@ -7,17 +7,22 @@ mod admit;
 pub mod approval;
 pub mod egress;
 pub mod hooks;
+pub(crate) mod real;
 pub mod rules;
 pub mod secrets;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 pub use admit::{Admitted, admit};
+pub(crate) use admit::explain;
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;
 use self::hooks::Hook;
+use self::rules::Rules;
 pub use crate::call::{Check, Denied};
 
 /// What the gate decides by.
@@ -30,6 +35,8 @@ pub struct Gate {
     pub approval_timeout: Duration,
     /// What looks at every call first.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// The rules, as they are now.
+    pub rules: watch::Receiver<Arc<Rules>>,
     /// Where a call's URLs may lead.
     pub egress: EgressPolicy,
 }
@@ -40,6 +47,7 @@ impl Default for Gate {
             approver: None,
             approval_timeout: Duration::from_secs(300),
             hooks: Vec::new(),
+            rules: watch::channel(Arc::default()).1,
             egress: EgressPolicy::default(),
         }
     }
