@@ -53,7 +53,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
-    ("config", &["gate::egress", "gate::real", "gate::rules", "gate::secrets", "catalogue", "spec", "id", "text"]),
+    (
+        "config",
+        &["gate::egress", "gate::real", "gate::rules", "gate::secrets", "catalogue", "spec", "id", "text"],
+    ),
     (
         "upstream",
         &["gate::secrets", "host", "dispatch", "call", "catalogue", "id", "tool", "session", "text"],

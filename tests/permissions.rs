@@ -15,8 +15,8 @@ use aster_runtime::gate::hooks::{Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
 use aster_runtime::testing::{Answer, TestHost};
 use aster_runtime::{
-    CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolContext, ToolId, ToolResult,
-    mcp_server, mcp_tool,
+    CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolContext, ToolId,
+    ToolResult, mcp_server, mcp_tool,
 };
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
@@ -159,7 +159,8 @@ fn rule(action: Action) -> Rule {
 #[tokio::test]
 async fn a_rule_denies_one_call_and_says_why_to_the_model_and_where_to_the_record() {
     let evil = Test::glob(["*evil*"]).unwrap();
-    let deny = rule(Action::Deny).reason("no evil").tools(["desk/keep"]).unwrap().argument("/text", [evil]).unwrap();
+    let deny =
+        rule(Action::Deny).reason("no evil").tools(["desk/keep"]).unwrap().argument("/text", [evil]).unwrap();
     let (host, calls) = desk([deny], Profile::new("t"), []).await;
     assert_eq!(host.call("desk/keep", json!({"text": "good"})).await.outcome, Outcome::Ok);
     let denied = host.call("desk/keep", json!({"text": "an evil text"})).await;
@@ -191,7 +192,10 @@ async fn an_argument_can_raise_one_call() {
     let records: Vec<Value> =
         host.audit().records().iter().map(|record| serde_json::to_value(record).unwrap()).collect();
     assert_eq!((&records[1]["tier"], records[1].get("arguments")), (&json!("standard"), None));
-    assert_eq!((&records[3]["tier"], &records[3]["arguments"]), (&json!("restricted"), &json!({"a": 100, "b": 1})));
+    assert_eq!(
+        (&records[3]["tier"], &records[3]["arguments"]),
+        (&json!("restricted"), &json!({"a": 100, "b": 1}))
+    );
     assert_eq!(records[3]["decision"], json!({"admitted": "a test, asked by the rule at rules:7"}));
 }
 
@@ -205,7 +209,10 @@ async fn allow_lifts_what_an_annotation_caused_and_nothing_else() {
     assert_eq!(record["decision"], json!({"admitted": "the rule at rules:7"}));
     // Not the tier that its author declared, not egress, not scope.
     assert_eq!(host.call("desk/burn", json!({"text": "x"})).await.denied, Some(Check::Approval));
-    assert_eq!(host.call("desk/fetch", json!({"url": "http://127.0.0.1/"})).await.denied, Some(Check::Egress));
+    assert_eq!(
+        host.call("desk/fetch", json!({"url": "http://127.0.0.1/"})).await.denied,
+        Some(Check::Egress)
+    );
     let (host, _) = desk([allow], Profile::new("t").deny(["files/*"]), []).await;
     assert_eq!(host.call("files/wipe", json!({})).await.denied, Some(Check::Scope));
 }
@@ -257,7 +264,9 @@ async fn rules_that_cannot_be_read_leave_only_what_is_standard() {
     let rules = Rules::default().unreadable("permissions.yaml:3:1: the text is not valid YAML");
     let host = TestHost::start(builder(&calls).rules(rules), Profile::new("t"), []).await;
     assert_eq!(host.call("desk/add", json!({"a": 1, "b": 1})).await.outcome, Outcome::Ok);
-    for (id, arguments) in [("desk/keep", json!({"text": "x"})), ("desk/burn", json!({"text": "x"})), ("files/read", json!({}))] {
+    for (id, arguments) in
+        [("desk/keep", json!({"text": "x"})), ("desk/burn", json!({"text": "x"})), ("files/read", json!({}))]
+    {
         let denied = host.call(id, arguments).await;
         assert_eq!(denied.denied, Some(Check::Rule), "{id}");
         assert!(denied.result.to_text().contains("the user has to mend them: permissions.yaml:3:1"), "{id}");
@@ -274,7 +283,8 @@ async fn a_path_through_a_link_is_where_it_leads() {
     fs::create_dir_all(root.join("open")).unwrap();
     std::os::unix::fs::symlink(root.join("secret"), root.join("open/door")).unwrap();
     let file = root.join("permissions.yaml");
-    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display())).unwrap();
+    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display()))
+        .unwrap();
     let calls = Arc::default();
     let read = RuleFiles::of_user(&file).read();
     assert_eq!(read.problems, []);
@@ -292,25 +302,46 @@ async fn a_path_through_a_link_is_where_it_leads() {
 
 #[tokio::test]
 async fn scope_has_three_layers() {
-    let everything = ["desk/add", "desk/burn", "desk/fetch", "desk/keep", "desk/who", "desk/who_async", "files/read", "files/wipe"];
+    let everything = [
+        "desk/add",
+        "desk/burn",
+        "desk/fetch",
+        "desk/keep",
+        "desk/who",
+        "desk/who_async",
+        "files/read",
+        "files/wipe",
+    ];
     let id = |id: &str| ToolId::parse(id).unwrap();
     let agent = || Profile::new("a");
     let table: Vec<(Profile, Option<Filter>, Vec<&str>)> = vec![
         (agent(), None, everything.to_vec()),
         // Groups, tools, and tools alone.
         (agent().groups(["files"]), None, vec!["files/read", "files/wipe"]),
-        (agent().groups(["files"]).tools([id("desk/add")]), None, vec!["desk/add", "files/read", "files/wipe"]),
+        (
+            agent().groups(["files"]).tools([id("desk/add")]),
+            None,
+            vec!["desk/add", "files/read", "files/wipe"],
+        ),
         (agent().tools([id("desk/add"), id("files/read")]), None, vec!["desk/add", "files/read"]),
         (agent().groups::<_, &str>([]), None, vec![]),
         // The agent's own globs.
         (agent().groups(["files"]).allow(["*/read"]), None, vec!["files/read"]),
-        (agent().tools([id("desk/add")]).groups(["files"]).allow(["*/read"]), None, vec!["desk/add", "files/read"]),
+        (
+            agent().tools([id("desk/add")]).groups(["files"]).allow(["*/read"]),
+            None,
+            vec!["desk/add", "files/read"],
+        ),
         (agent().tools([id("desk/add"), id("desk/who")]).deny(["*/add"]), None, vec!["desk/who"]),
         // A supervisor keeps what it directs by.
         (agent().supervisor([id("desk/who")]).groups(["files"]).deny(["*"]), None, vec!["desk/who"]),
         (agent().supervisor([id("desk/who")]).tools([id("desk/add")]), None, vec!["desk/add", "desk/who"]),
         // The user's filter is above all.
-        (agent(), Some(Filter::new(&["desk/*"], &["*/who*", "*/fetch"]).unwrap()), vec!["desk/add", "desk/burn", "desk/keep"]),
+        (
+            agent(),
+            Some(Filter::new(&["desk/*"], &["*/who*", "*/fetch"]).unwrap()),
+            vec!["desk/add", "desk/burn", "desk/keep"],
+        ),
         (agent().supervisor([id("desk/who")]), Some(Filter::new(&[], &["desk/who"]).unwrap()), vec![]),
         (agent().tools([id("desk/add")]), Some(Filter::new(&["files/*"], &[]).unwrap()), vec![]),
     ];
@@ -322,7 +353,8 @@ async fn scope_has_three_layers() {
             builder = builder.filter(filter);
         }
         let host = TestHost::start(builder, profile, []).await;
-        let seen: Vec<String> = host.session().view().tools().iter().map(|tool| tool.id().to_string()).collect();
+        let seen: Vec<String> =
+            host.session().view().tools().iter().map(|tool| tool.id().to_string()).collect();
         assert_eq!(seen, expected, "{shown}");
     }
 }
@@ -348,7 +380,10 @@ async fn a_session_brings_arguments_domains_and_a_budget() {
     let (host, calls) = desk([], profile, []).await;
     assert_eq!(host.call("desk/add", json!({})).await.result.to_text(), "42");
     assert_eq!(host.call("desk/add", json!({"a": 1})).await.result.to_text(), "3");
-    assert_eq!(host.call("desk/fetch", json!({"url": "https://example.org/"})).await.denied, Some(Check::Egress));
+    assert_eq!(
+        host.call("desk/fetch", json!({"url": "https://example.org/"})).await.denied,
+        Some(Check::Egress)
+    );
     assert_eq!(host.call("desk/fetch", json!({"url": "https://a.example.com/"})).await.outcome, Outcome::Ok);
     let denied = host.call("desk/add", json!({})).await;
     assert_eq!((denied.denied, calls.load(Ordering::SeqCst)), (Some(Check::Budget), 2));
@@ -418,7 +453,12 @@ impl Upstream for Without {
         self.1.subscribe()
     }
 
-    fn call(&self, _: &str, _: JsonObject, _: ToolContext) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+    fn call(
+        &self,
+        _: &str,
+        _: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
         assert!(!self.0.tools.is_empty());
         Box::pin(async { Ok(ToolResult::text("done")) })
     }
@@ -441,8 +481,16 @@ fn ways_to_hide(id: &str) -> Vec<(Rules, Profile, Option<Filter>)> {
     vec![
         (deny(rule(Action::Deny).tools([id]).unwrap()), profile(), None),
         (deny(rule(Action::Deny).tools([format!("{server}__{tool}")]).unwrap()), profile(), None),
-        (deny(rule(Action::Deny).tools([format!("*/{tool}")]).unwrap().teams(["blue"]).unwrap()), profile(), None),
-        (deny(rule(Action::Deny).tools([id]).unwrap().tiers([Tier::Elevated]).unwrap().native(false)), profile(), None),
+        (
+            deny(rule(Action::Deny).tools([format!("*/{tool}")]).unwrap().teams(["blue"]).unwrap()),
+            profile(),
+            None,
+        ),
+        (
+            deny(rule(Action::Deny).tools([id]).unwrap().tiers([Tier::Elevated]).unwrap().native(false)),
+            profile(),
+            None,
+        ),
         (Rules::default(), profile().deny([id]), None),
         (Rules::default(), profile().tools(others), None),
         (Rules::default(), profile(), Some(Filter::new(&[], &[id]).unwrap())),
@@ -472,7 +520,13 @@ async fn what_is_hidden_answers_byte_for_byte_like_what_is_not_there() {
 fn any_rule() -> impl Strategy<Value = Rule> {
     let action = prop_oneof![Just(Action::Allow), Just(Action::Ask), Just(Action::Deny)];
     let tool = prop_oneof![
-        Just("desk/add"), Just("desk/keep"), Just("desk/burn"), Just("files/*"), Just("files__wipe"), Just("*/read"), Just("*")
+        Just("desk/add"),
+        Just("desk/keep"),
+        Just("desk/burn"),
+        Just("files/*"),
+        Just("files__wipe"),
+        Just("*/read"),
+        Just("*")
     ];
     let test = proptest::option::of(prop_oneof![Just("x"), Just("[xy]"), Just("1")]);
     (action, tool, test, any::<bool>()).prop_map(|(action, tool, test, anywhere)| {
@@ -489,12 +543,23 @@ fn any_rule() -> impl Strategy<Value = Rule> {
 
 fn any_call() -> impl Strategy<Value = (String, Value)> {
     let name = prop_oneof![
-        Just("desk/add"), Just("desk/keep"), Just("desk/burn"), Just("desk/fetch"), Just("files/read"), Just("files/wipe"),
-        Just("files/none"), Just("keep"), Just("")
+        Just("desk/add"),
+        Just("desk/keep"),
+        Just("desk/burn"),
+        Just("desk/fetch"),
+        Just("files/read"),
+        Just("files/wipe"),
+        Just("files/none"),
+        Just("keep"),
+        Just("")
     ];
     let arguments = prop_oneof![
-        Just(json!({"a": 1, "b": 2})), Just(json!({"text": "x"})), Just(json!({"text": "y z"})), Just(json!({"text": 5})),
-        Just(json!({"url": "http://10.0.0.1/"})), Just(json!({}))
+        Just(json!({"a": 1, "b": 2})),
+        Just(json!({"text": "x"})),
+        Just(json!({"text": "y z"})),
+        Just(json!({"text": 5})),
+        Just(json!({"url": "http://10.0.0.1/"})),
+        Just(json!({}))
     ];
     (name, arguments).prop_map(|(name, arguments)| (name.to_owned(), arguments))
 }

@@ -73,12 +73,23 @@ fn rules_decide_what_becomes_of_a_call() {
     // A project adds, and allows nothing.
     rules(&sandbox, "rules: []\n");
     fs::remove_file(sandbox.path("log")).unwrap();
-    sandbox.write("project/permissions.yaml", "rules: [{action: allow, tool: 'peer/*'}, {action: deny, tool: peer/fail}]\n");
+    sandbox.write(
+        "project/permissions.yaml",
+        "rules: [{action: allow, tool: 'peer/*'}, {action: deny, tool: peer/fail}]\n",
+    );
     let outcome = sandbox.run(&["mcp", "call", "peer/wipe"]).expect(4);
     assert!(outcome.stderr.contains("a project can deny and ask, and not allow"), "{outcome}");
     assert!(!is_wiped(&sandbox));
-    assert!(sandbox.run(&["mcp", "call", "peer/fail"]).expect(2).stderr.contains("there is no tool `peer/fail`"));
-    assert!(sandbox.run(&["mcp", "call", "peer/fail", "--no-project"]).expect(1).stderr.contains("it cannot be done"));
+    assert!(
+        sandbox.run(&["mcp", "call", "peer/fail"]).expect(2).stderr.contains("there is no tool `peer/fail`")
+    );
+    assert!(
+        sandbox
+            .run(&["mcp", "call", "peer/fail", "--no-project"])
+            .expect(1)
+            .stderr
+            .contains("it cannot be done")
+    );
 
     // Nothing beyond standard runs by rules that nobody can read.
     rules(&sandbox, "rules: [\n");
@@ -149,7 +160,8 @@ impl Client {
     fn start(sandbox: &Sandbox) -> Self {
         let mut command = sandbox.command();
         command.args(["mcp", "serve", "--mode", "direct"]);
-        let mut command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let output = BufReader::new(command.stdout.take().unwrap());
         thread::spawn(move || {
@@ -230,7 +242,10 @@ fn a_client_that_is_served_sees_changed_rules_at_once() {
     // A mistake changes nothing, and is told.
     rules(&sandbox, "rules: [{action: dney, tool: 'peer/*'}]\n");
     let told = client.errors.recv_timeout(PATIENCE).unwrap();
-    assert!(told.contains("permissions.yaml:1:18: `action` of a rule cannot be `dney`; did you mean `deny`?"), "{told}");
+    assert!(
+        told.contains("permissions.yaml:1:18: `action` of a rule cannot be `dney`; did you mean `deny`?"),
+        "{told}"
+    );
     assert!(told.contains("the last good rules stay"), "{told}");
     assert_eq!(client.tools(), ["peer__fail", "peer__wipe"]);
 

@@ -454,7 +454,10 @@ mod tests {
         assert_eq!(external_tier("a", &settings, &reads), (Tier::Standard, TierSource::Annotation));
         settings.tier = Some(Tier::Standard);
         settings.tiers = vec![(glob("delete_*"), Tier::Restricted), (glob("*"), Tier::Standard)];
-        assert_eq!(external_tier("delete_all", &settings, &json!({})), (Tier::Restricted, TierSource::Declared));
+        assert_eq!(
+            external_tier("delete_all", &settings, &json!({})),
+            (Tier::Restricted, TierSource::Declared)
+        );
         assert_eq!(external_tier("get", &settings, &destroys), (Tier::Restricted, TierSource::Annotation));
         settings.annotations = AnnotationTrust::Ignore;
         assert_eq!(external_tier("get", &settings, &destroys), (Tier::Standard, TierSource::Declared));

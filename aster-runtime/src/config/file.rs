@@ -552,7 +552,12 @@ impl Reader<'_> {
         self.choice(node, what, &choices)
     }
 
-    pub(super) fn choice<T: Copy>(&mut self, node: &Node, what: &str, choices: &[(&'static str, T)]) -> Option<T> {
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
         let text = self.scalar(node, what)?;
         let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
         if found.is_none() {

@@ -128,7 +128,8 @@ impl RuleFiles {
 
     /// What the files hold now.
     fn snapshot(&self) -> Snapshot {
-        let project = self.directory.as_deref().and_then(|from| nearest(from, FILE_NAME, self.user.as_deref()));
+        let project =
+            self.directory.as_deref().and_then(|from| nearest(from, FILE_NAME, self.user.as_deref()));
         [self.user.clone(), project].map(|path| {
             let path = path?;
             let content = content(&path).transpose()?;
@@ -442,8 +443,11 @@ impl RuleReader<'_, '_> {
             let what = format!("`{key}` in {what}");
             let said: Vec<Option<bool>> =
                 items.iter().filter_map(|item| self.reader.choice(item, &what, &choices)).collect();
-            if said.len() == items.len() {
-                rule = self.made(rule.hint(hint, said), value.at, &what)?;
+            if said.len() != items.len() {
+                continue;
+            }
+            if let Some(next) = self.made(rule.clone().hint(hint, said), value.at, &what) {
+                rule = next;
             }
         }
         Some(rule)
@@ -454,7 +458,9 @@ impl RuleReader<'_, '_> {
             let place = key.value.scalar().unwrap_or_default();
             let what = format!("`{}` in {what}", one_line(place, 100));
             let Some(tests) = self.tests(value, &what) else { continue };
-            rule = self.made(rule.argument(place, tests), key.at, &what)?;
+            if let Some(next) = self.made(rule.clone().argument(place, tests), key.at, &what) {
+                rule = next;
+            }
         }
         Some(rule)
     }
@@ -464,8 +470,8 @@ impl RuleReader<'_, '_> {
         if !matches!(node.value, Value::Map(_)) {
             return Some(vec![self.test("equals", node, what)?]);
         }
-        let entries = self.reader.section(node, what, &TEST_KEYS);
         let before = self.reader.problems.len();
+        let entries = self.reader.section(node, what, &TEST_KEYS);
         let (mut tests, mut min, mut max, mut range_at) = (Vec::new(), None, None, None);
         for (key, value) in entries {
             let what = format!("`{key}` of {what}");
@@ -480,6 +486,10 @@ impl RuleReader<'_, '_> {
         }
         if let Some(at) = range_at {
             tests.push(self.made(Test::range(min, max), at, what)?);
+        }
+        if tests.is_empty() {
+            self.reader.problem(node.at, format!("{what} has no test"), "write `any: true` for every value");
+            return None;
         }
         Some(tests)
     }
@@ -587,7 +597,10 @@ rules:
         let read = files.rules().read();
         assert_eq!(files.shown(&read.problems), "");
         assert_eq!(read.files, [files.path("permissions.yaml")]);
-        assert_eq!(read.rules.default_ask(), Some(&*format!("{}:2", files.path("permissions.yaml").display())));
+        assert_eq!(
+            read.rules.default_ask(),
+            Some(&*format!("{}:2", files.path("permissions.yaml").display()))
+        );
         let [deny, allow] = read.rules.rules() else { panic!("two rules") };
         assert_eq!((deny.action(), deny.why()), (Action::Deny, Some("Nothing of it leaves the house")));
         assert!(deny.place().ends_with("permissions.yaml:4") && !deny.is_of_tools());
@@ -627,7 +640,27 @@ rules:
 "#,
         );
         let read = files.rules().read();
-        insta::assert_snapshot!(files.shown(&read.problems), @"");
+        insta::assert_snapshot!(files.shown(&read.problems), @r#"
+        permissions.yaml:2:1: the file has no key `defualt`; did you mean `default`?
+        permissions.yaml:4:5: a rule has no `action`; write `action: deny`, `action: ask` or `action: allow`
+        permissions.yaml:5:13: `action` of a rule cannot be `block`; known here: `deny`, `ask`, `allow`
+        permissions.yaml:6:11: `tool` of a rule: the glob `web` does not work: matches no id, since ids are `server/tool`; write `web/*`
+        permissions.yaml:7:5: the rule does not say when it applies; write `tool: "*"` where every call is meant
+        permissions.yaml:9:11: `tool` of a rule: an empty list matches nothing; leave the key out, or name something
+        permissions.yaml:11:33: `readOnlyHint` in `annotations` of a rule: a rule cannot allow by what a tool says of itself; name the tools or the server
+        permissions.yaml:14:7: `path` in `arguments` of a rule: `path` is no JSON pointer; write `/path`, or `any` for all arguments
+        permissions.yaml:15:19: `regex` of `/a` in `arguments` of a rule: the regular expression does not work: unclosed group
+        permissions.yaml:16:25: `/b` in `arguments` of a rule: no number is in the range; `min` is the smaller one
+        permissions.yaml:17:12: `/c` in `arguments` of a rule has no key `mix`; did you mean `max`?
+        permissions.yaml:18:18: `path` of `/d` in `arguments` of a rule: the path `src` does not say where it begins; begin it with `/` or `~/`, or with `**/` for a name in any directory
+        permissions.yaml:19:17: `any` of `/e` in `arguments` of a rule is not `true`; write `any: true`
+        permissions.yaml:20:11: `/f` in `arguments` of a rule has no test; write `any: true` for every value
+        permissions.yaml:21:11: `host` of a rule: `https://x.example` is no host; write `example.com`, `*.example.com`, an address or `*`, without scheme, port and path
+        permissions.yaml:22:11: `tier` of a rule cannot be `high`; known here: `standard`, `elevated`, `restricted`
+        permissions.yaml:23:13: `origin` of a rule cannot be `martian`; known here: `native`, `external`
+        permissions.yaml:24:12: `agent` of a rule is a mapping, not text; write one text
+        permissions.yaml:25:5: a rule is text, not a mapping; write `key: value` lines
+        "#);
         assert!(read.rules.rules().is_empty());
     }
 
@@ -641,7 +674,7 @@ rules:
         );
         let read = files.rules().read();
         assert_eq!(files.shown(&read.problems), "");
-        insta::assert_snapshot!(files.shown(&read.warnings), @"");
+        insta::assert_snapshot!(files.shown(&read.warnings), @"project/permissions.yaml:3:5: the rule is left out: a project can deny and ask, and not allow; write it in the user's own file");
         let actions: Vec<Action> = read.rules.rules().iter().map(Rule::action).collect();
         assert_eq!(actions, [Action::Deny, Action::Allow]);
         assert!(read.rules.default_ask().is_some_and(|place| place.ends_with("project/permissions.yaml:1")));

@@ -188,7 +188,10 @@ fn check_arguments(call: &Proposed) -> Result<(), Denied> {
 
 fn check_budget(session: &Session, left: bool) -> Result<(), Denied> {
     let Some(max) = session.profile().max_calls.filter(|_| !left) else { return Ok(()) };
-    Err(Denied::new(Check::Budget, format!("the session has made all of its {max} calls; nothing was called")))
+    Err(Denied::new(
+        Check::Budget,
+        format!("the session has made all of its {max} calls; nothing was called"),
+    ))
 }
 
 /// The arguments that a native tool declares as URLs.
@@ -208,7 +211,8 @@ fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
                 let domains: Vec<&str> = domains.iter().map(String::as_str).collect();
                 if !EgressPolicy::names(&domains, &url) {
                     let host = url.host_str().unwrap_or_default();
-                    let message = format!("argument `{name}`: {host} is refused: this agent may not go there");
+                    let message =
+                        format!("argument `{name}`: {host} is refused: this agent may not go there");
                     return Err(Denied::new(Check::Egress, message));
                 }
             }

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-pub use admit::{Admitted, admit};
 pub(crate) use admit::explain;
+pub use admit::{Admitted, admit};
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;

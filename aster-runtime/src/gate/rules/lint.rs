@@ -92,19 +92,28 @@ pub fn lint(rules: &Rules, landscape: &Landscape) -> Vec<Finding> {
             }
         }
         if let Some(other) = rules.rules()[..at].iter().find(|other| shadows(other, rule)) {
-            let message = format!(
-                "the rule never decides: whatever it matches, {} the rule at {}",
-                if other.action == rule.action { "so does" } else { "decides" },
-                other.place()
-            );
+            let (place, wins) = (other.place(), other.action.name());
             let message = match other.action == rule.action {
-                true => message,
-                false => format!("{message}, and `{}` wins over `{}`", other.action.name(), rule.action.name()),
+                true => {
+                    format!("the rule adds nothing: whatever it matches, the rule at {place} matches too")
+                }
+                false => format!(
+                    "the rule never decides: whatever it matches, the rule at {place} matches too, and `{wins}` wins \
+                     over `{}`",
+                    rule.action.name()
+                ),
             };
             find(message, "leave it out, or narrow the other");
         }
     }
+    findings.sort_by_key(|finding| in_file(&finding.place));
     findings
+}
+
+/// File and line, to be sorted by.
+fn in_file(place: &str) -> (String, u32) {
+    let parted = place.rsplit_once(':').and_then(|(file, line)| Some((file.to_owned(), line.parse().ok()?)));
+    parted.unwrap_or_else(|| (place.to_owned(), 0))
 }
 
 /// Whether no call that the rule matches is decided by it, since the other matches it too and counts as much or more.
@@ -123,7 +132,9 @@ fn contradiction(rule: &Rule) -> Option<String> {
 /// Names that stand for nothing there is.
 fn unknown(rule: &Rule, landscape: &Landscape) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
-    let here = || landscape.servers.iter().filter(|known| rule.when.native.is_none_or(|native| native == known.native));
+    let here = || {
+        landscape.servers.iter().filter(|known| rule.when.native.is_none_or(|native| native == known.native))
+    };
     let kind = match rule.when.native {
         Some(true) => "native ",
         Some(false) => "external ",
@@ -146,8 +157,11 @@ fn unknown(rule: &Rule, landscape: &Landscape) -> Vec<(String, &'static str)> {
             continue;
         }
         match here().find(|known| known.name == server) {
-            None => found.push((format!("`{text}` matches nothing: no {kind}server is called `{server}`"), SERVERS)),
-            Some(Known { tools: Some(tools), .. }) if is_plain(tool) && !tools.iter().any(|known| known == tool) => {
+            None => found
+                .push((format!("`{text}` matches nothing: no {kind}server is called `{server}`"), SERVERS)),
+            Some(Known { tools: Some(tools), .. })
+                if is_plain(tool) && !tools.iter().any(|known| known == tool) =>
+            {
                 let message = format!("`{text}` matches nothing: server `{server}` has no `{tool}`");
                 found.push((message, "`aster mcp list --tools` shows what there is"));
             }
@@ -165,7 +179,8 @@ fn needless(rule: &Rule) -> Option<&'static str> {
     if tiers.is_some_and(|tiers| !tiers.contains(&Tier::Restricted)) {
         return Some("standard and elevated tools run without it");
     }
-    (rule.when.native == Some(true)).then_some("a native tool is Restricted by declaration, which no rule lifts, or runs")
+    (rule.when.native == Some(true))
+        .then_some("a native tool is Restricted by declaration, which no rule lifts, or runs")
 }
 
 fn is_plain(text: &str) -> bool {

@@ -266,7 +266,8 @@ impl Rules {
     /// Whether a decision may ask where a path leads.
     #[must_use]
     pub fn look_at_paths(&self) -> bool {
-        let mut tests = self.rules.iter().flat_map(|rule| &rule.when.arguments).flat_map(|argument| &argument.tests);
+        let mut tests =
+            self.rules.iter().flat_map(|rule| &rule.when.arguments).flat_map(|argument| &argument.tests);
         tests.any(Test::is_of_paths)
     }
 
@@ -303,7 +304,9 @@ impl Rules {
             Some(rule) => by(rule, Requirement::Run),
             None if restricted => Ruling { requirement: ask(RESTRICTED), rule: None },
             None => match &self.default_ask {
-                Some(place) => Ruling { requirement: ask("no rule allows it"), rule: Some(Arc::clone(place)) },
+                Some(place) => {
+                    Ruling { requirement: ask("no rule allows it"), rule: Some(Arc::clone(place)) }
+                }
                 None => Ruling { requirement: Requirement::Run, rule: None },
             },
         }

@@ -110,7 +110,10 @@ fn a_reason_says_who_decided_and_why() {
     assert_eq!(ruling.requirement, Requirement::Deny(told.to_owned()));
     assert_eq!(ruling.rule.as_deref(), Some("deny"));
     let ruling = decide(&because(Action::Ask), &declared, json!({}));
-    assert_eq!(ruling.requirement, Requirement::Ask("the tool is Restricted, and a rule asks: it is Sunday".into()));
+    assert_eq!(
+        ruling.requirement,
+        Requirement::Ask("the tool is Restricted, and a rule asks: it is Sunday".into())
+    );
     let ruling = decide(&because(Action::Allow), &declared, json!({}));
     assert_eq!((ruling.requirement, ruling.rule), (Requirement::Ask("the tool is Restricted".into()), None));
     let ruling = decide(&because(Action::Allow), &write(), json!({}));
@@ -178,8 +181,18 @@ fn arguments_are_read_loosely_against_and_strictly_for_a_call() {
     let table: &[(Make, Value, bool, bool)] = &[
         (|rule| rule.argument("/command", [Test::regex([r"\brm\s+-rf\b"])?]), command(), true, false),
         (|rule| rule.argument("/command", [Test::regex(["git status"])?]), command(), true, false),
-        (|rule| rule.argument("/command", [Test::regex(["git status"])?]), json!({"command": "git status"}), true, true),
-        (|rule| rule.argument("/command", [Test::regex(["git .*"])?]), json!({"command": "git log\nrm x"}), true, false),
+        (
+            |rule| rule.argument("/command", [Test::regex(["git status"])?]),
+            json!({"command": "git status"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/command", [Test::regex(["git .*"])?]),
+            json!({"command": "git log\nrm x"}),
+            true,
+            false,
+        ),
         (|rule| rule.argument("/command", [Test::regex(["a|b"])?]), json!({"command": "ab"}), true, false),
         (|rule| rule.argument("/command", [Test::glob(["git *"])?]), command(), true, true),
         (|rule| rule.argument("/command", [Test::equals(["ls"])?]), json!({"command": "ls"}), true, true),
@@ -196,22 +209,92 @@ fn arguments_are_read_loosely_against_and_strictly_for_a_call() {
         (|rule| rule.argument("/x", [Test::present()]), json!({"x": null}), false, false),
         (|rule| rule.argument("/x", [Test::present()]), json!({}), false, false),
         (|rule| rule.argument("/x", [Test::present()]), json!({"x": []}), false, false),
-        (|rule| rule.argument("any", [Test::equals(["deep"])?]), json!({"a": [{"b": "deep"}], "c": 1}), true, false),
+        (
+            |rule| rule.argument("any", [Test::equals(["deep"])?]),
+            json!({"a": [{"b": "deep"}], "c": 1}),
+            true,
+            false,
+        ),
         (|rule| rule.argument("any", [Test::equals(["deep"])?]), json!({"a": {"deep": 1}}), true, false),
         (|rule| rule.argument("any", [Test::equals(["deep"])?]), json!({"a": [{"b": "deep"}]}), true, true),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "https://EVIL.example./x"}), true, true),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "evil.example:443"}), true, false),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "me@evil.example"}), true, false),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "ssh://me@evil.example/x"}), true, true),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "//evil.example/x"}), true, false),
-        (|rule| rule.argument("/u", [Test::host(["evil.example"])?]), json!({"u": "https://evil.example@ok.example/"}), false, false),
-        (|rule| rule.argument("/u", [Test::host(["*.ok.example"])?]), json!({"u": "https://a.ok.example"}), true, true),
-        (|rule| rule.argument("/u", [Test::host(["*.ok.example"])?]), json!({"u": "https://ok.example"}), false, false),
-        (|rule| rule.argument("/u", [Test::host(["*.ok.example"])?]), json!({"u": "https://notok.example"}), false, false),
-        (|rule| rule.argument("/u", [Test::host(["127.0.0.1"])?]), json!({"u": "http://0x7f.1/"}), true, true),
-        (|rule| rule.argument("/u", [Test::host(["127.0.0.1"])?]), json!({"u": "http://[::ffff:127.0.0.1]/"}), true, true),
-        (|rule| rule.argument("/u", [Test::url(["https://ok.example/a/*"])?]), json!({"u": "https://ok.example/a/b"}), true, true),
-        (|rule| rule.argument("/u", [Test::url(["https://ok.example/a/*"])?]), json!({"u": "HTTPS://ok.example/a/../b"}), false, false),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "https://EVIL.example./x"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "evil.example:443"}),
+            true,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "me@evil.example"}),
+            true,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "ssh://me@evil.example/x"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "//evil.example/x"}),
+            true,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["evil.example"])?]),
+            json!({"u": "https://evil.example@ok.example/"}),
+            false,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["*.ok.example"])?]),
+            json!({"u": "https://a.ok.example"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["*.ok.example"])?]),
+            json!({"u": "https://ok.example"}),
+            false,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["*.ok.example"])?]),
+            json!({"u": "https://notok.example"}),
+            false,
+            false,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["127.0.0.1"])?]),
+            json!({"u": "http://0x7f.1/"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::host(["127.0.0.1"])?]),
+            json!({"u": "http://[::ffff:127.0.0.1]/"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::url(["https://ok.example/a/*"])?]),
+            json!({"u": "https://ok.example/a/b"}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/u", [Test::url(["https://ok.example/a/*"])?]),
+            json!({"u": "HTTPS://ok.example/a/../b"}),
+            false,
+            false,
+        ),
     ];
     for (make, arguments, denies, allows) in table {
         assert_eq!(matches(make, Action::Deny, arguments.clone()), *denies, "deny {arguments}");
@@ -251,7 +334,10 @@ fn what_cannot_work_is_refused() {
         (Test::regex([r"(\w{1000}){1000}"]).unwrap_err(), "it becomes too large"),
         (Test::range(Some(2.0), Some(1.0)).unwrap_err(), "no number is in the range"),
         (Test::host(["https://x"]).unwrap_err(), "`https://x` is no host"),
-        (rule(Action::Allow).hint(Hint::ReadOnly, [Some(true)]).unwrap_err(), "cannot allow by what a tool says"),
+        (
+            rule(Action::Allow).hint(Hint::ReadOnly, [Some(true)]).unwrap_err(),
+            "cannot allow by what a tool says",
+        ),
     ] {
         assert!(error.to_string().contains(told), "{error}");
     }
@@ -308,9 +394,22 @@ fn lint_finds_what_never_decides() {
         .into_iter()
         .map(|finding| format!("{}: {}", finding.place, finding.message))
         .collect();
-    insta::assert_snapshot!(found.join("\n"), @"");
+    insta::assert_snapshot!(found.join("\n"), @r"
+    f:2: the rule never decides: whatever it matches, the rule at f:1 matches too, and `deny` wins over `allow`
+    f:3: the rule never decides: whatever it matches, the rule at f:1 matches too, and `deny` wins over `ask`
+    f:5: `web/fetsh` matches nothing: server `web` has no `fetsh`
+    f:6: no server is called `mail`
+    f:7: `tool` and `server` name different servers
+    f:8: the rule allows what nobody asks about: standard and elevated tools run without it
+    f:9: no tool has the group `reserch`
+    f:11: the rule adds nothing: whatever it matches, the rule at f:10 matches too
+    f:13: the rule allows what nobody asks about: a native tool is Restricted by declaration, which no rule lifts, or runs
+    ");
     // What there is may not be known.
-    assert_eq!(lint(&Rules::new([at(6, Action::Deny).servers(["mail"]).unwrap()]), &Landscape::default()), []);
+    assert_eq!(
+        lint(&Rules::new([at(6, Action::Deny).servers(["mail"]).unwrap()]), &Landscape::default()),
+        []
+    );
 }
 
 fn any_action() -> impl Strategy<Value = Action> {
@@ -318,7 +417,13 @@ fn any_action() -> impl Strategy<Value = Action> {
 }
 
 fn any_rule() -> impl Strategy<Value = Rule> {
-    let tool = prop_oneof![Just("files/write"), Just("files/*"), Just("web/*"), Just("files__write"), Just("*/read")];
+    let tool = prop_oneof![
+        Just("files/write"),
+        Just("files/*"),
+        Just("web/*"),
+        Just("files__write"),
+        Just("*/read")
+    ];
     let test = prop_oneof![Just("a"), Just("b"), Just("[ab]"), Just("a.*c")];
     (any_action(), proptest::option::of(tool), proptest::option::of(test), any::<bool>()).prop_map(
         |(action, tool, test, anywhere)| {

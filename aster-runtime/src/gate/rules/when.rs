@@ -69,20 +69,24 @@ impl ToolGlobs {
         let mut bad = Vec::new();
         let ids = IdGlobs::new(&ids, &mut bad);
         if let Some((glob, why)) = bad.first() {
-            let help = "`server/tool`, or the `server__tool` of direct mode, with `*` for any characters";
-            return Err(RuleError::new(format!("the glob `{glob}` does not work: {why}"), help));
+            return Err(RuleError::new(format!("the glob `{glob}` does not work: {why}"), ""));
         }
         let names = if names.is_empty() { None } else { Some(Globs::new(names)?) };
         Ok(Self { texts, ids, names })
     }
 
     fn is_match(&self, id: &ToolId) -> bool {
-        self.ids.is_match(id.as_str()) || self.names.as_ref().is_some_and(|names| names.is_match(&direct_name(id)))
+        self.ids.is_match(id.as_str())
+            || self.names.as_ref().is_some_and(|names| names.is_match(&direct_name(id)))
     }
 
     fn covers_server(&self, server: &str) -> bool {
         let all_named = |globs: &Globs| {
-            globs.texts().iter().filter_map(|text| text.split_once("__")).any(|(of, tool)| of == server && tool == "*")
+            globs
+                .texts()
+                .iter()
+                .filter_map(|text| text.split_once("__"))
+                .any(|(of, tool)| of == server && tool == "*")
         };
         self.ids.cover(server) || self.names.as_ref().is_some_and(all_named)
     }
@@ -91,7 +95,9 @@ impl ToolGlobs {
 /// The plain name of direct mode, before one that is too long or not unique is cut.
 fn direct_name(id: &ToolId) -> String {
     let legal = |part: &str| -> String {
-        part.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }).collect()
+        part.chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
+            .collect()
     };
     format!("{}__{}", legal(id.server()), legal(id.tool()))
 }
@@ -145,9 +151,9 @@ impl When {
         };
         let tools = match (&self.tools, &other.tools) {
             (None, _) => true,
-            (Some(own), Some(others)) => others.texts.iter().all(|other| {
-                own.texts.iter().any(|own| super::test::covers(own, other))
-            }),
+            (Some(own), Some(others)) => {
+                others.texts.iter().all(|other| own.texts.iter().any(|own| super::test::covers(own, other)))
+            }
             (Some(_), None) => false,
         };
         let tiers = match (&self.tiers, &other.tiers) {
@@ -156,7 +162,10 @@ impl When {
             (Some(_), None) => false,
         };
         let hints = self.hints.iter().all(|(hint, wanted)| {
-            other.hints.iter().any(|(of, narrow)| of == hint && narrow.iter().all(|said| wanted.contains(said)))
+            other
+                .hints
+                .iter()
+                .any(|(of, narrow)| of == hint && narrow.iter().all(|said| wanted.contains(said)))
         });
         let arguments = self
             .arguments
@@ -277,11 +286,7 @@ impl Rule {
     /// # Errors
     ///
     /// Where the place is none, or there are no tests.
-    pub fn argument(
-        mut self,
-        place: &str,
-        tests: impl IntoIterator<Item = Test>,
-    ) -> Result<Self, RuleError> {
+    pub fn argument(mut self, place: &str, tests: impl IntoIterator<Item = Test>) -> Result<Self, RuleError> {
         let tests = some(tests.into_iter().collect())?;
         self.when.arguments.push(Argument { place: Place::parse(place)?, tests });
         Ok(self)
