@@ -74,15 +74,15 @@ impl Desk {
 
     /// Says who asks, by the way of a plain function.
     #[mcp_tool(tier = Standard)]
-    fn who(&self) -> Option<String> {
-        Session::current().map(|session| session.agent().to_owned())
+    fn who(&self) -> String {
+        Session::current().map_or_else(String::new, |session| session.agent().to_owned())
     }
 
     /// Says who asks, by the way of a task.
     #[mcp_tool(tier = Standard)]
-    async fn who_async(&self) -> Option<String> {
+    async fn who_async(&self) -> String {
         tokio::task::yield_now().await;
-        Session::current().map(|session| session.agent().to_owned())
+        Session::current().map_or_else(String::new, |session| session.agent().to_owned())
     }
 
     /// Fetches a page.

@@ -222,8 +222,8 @@ impl Session {
     ///
     /// /// Says who asks.
     /// #[mcp_tool(tier = Standard)]
-    /// fn whoami() -> Option<String> {
-    ///     Session::current().map(|session| session.agent().to_owned())
+    /// fn whoami() -> String {
+    ///     Session::current().map_or_else(String::new, |session| session.agent().to_owned())
     /// }
     /// # fn main() {}
     /// ```
