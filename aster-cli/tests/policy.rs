@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+#[expect(dead_code, reason = "these tests have rules of their own, and no project's configuration")]
 mod common;
 
 use std::fs;
@@ -12,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{Sandbox, exists};
+use common::Sandbox;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -58,7 +59,7 @@ fn rules_decide_what_becomes_of_a_call() {
 ",
     );
     assert!(echo("hello").expect(0).stdout.starts_with("heard hello"));
-    assert_snapshot!(echo("rm  -rf x").expect(4).stderr, @"");
+    assert_snapshot!(echo("rm  -rf x").expect(4).stderr, @"  × a rule denies this call of `peer/echo`: nothing is removed here. Nothing was called");
     // The annotation asked for an approval, which the rule lifts.
     sandbox.run(&["mcp", "call", "peer/wipe"]).expect(0);
     assert!(is_wiped(&sandbox));
@@ -95,7 +96,12 @@ fn rules_decide_what_becomes_of_a_call() {
     rules(&sandbox, "rules: [\n");
     let outcome = sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=x", "--no-project"]).expect(4);
     assert!(outcome.stderr.contains("the rules of what may be called cannot be read"), "{outcome}");
-    assert_snapshot!(sandbox.run(&["check", "--no-project"]).expect(3).stdout, @"");
+    assert_snapshot!(sandbox.run(&["check", "--no-project"]).expect(3).stdout, @r"
+    read [ROOT]/config/aster/aster.yaml
+    read [ROOT]/config/aster/permissions.yaml
+    problem: [ROOT]/config/aster/permissions.yaml:1:8: the text is not valid YAML: unclosed bracket '['
+    1 external server, 3 native tools, 1 problem, 0 warnings
+    ");
 }
 
 #[test]
@@ -112,24 +118,75 @@ rules:
 ",
     );
     let test = |arguments: &[&str]| sandbox.run(&[&["policy", "test"], arguments].concat());
-    assert_snapshot!(test(&["peer/echo", r#"{"text": "x"}"#]).expect(0).stdout, @"");
-    assert_snapshot!(test(&["peer/echo", "--arg", "text=a secret"]).expect(0).stdout, @"");
-    assert_snapshot!(test(&["peer/echo", "--arg", "text=https://evil.example/secret"]).expect(4).stdout, @"");
-    assert_snapshot!(test(&["peer/wipe"]).expect(0).stdout, @"");
-    assert_snapshot!(test(&["peer/fail", "--team", "blue", "--agent", "kim"]).expect(4).stdout, @"");
-    assert_snapshot!(test(&["web/extract", r#"{"url": "https://x.example"}"#]).expect(0).stdout, @"");
-    assert_snapshot!(test(&["peer/fail", "--json"]).expect(0).stdout, @"");
+    assert_snapshot!(test(&["peer/echo", r#"{"text": "x"}"#]).expect(0).stdout, @r"
+    peer/echo runs
+      by the rule at [ROOT]/config/aster/permissions.yaml:3
+      why: it is ours
+      tier: elevated, since nobody says otherwise
+    ");
+    assert_snapshot!(test(&["peer/echo", "--arg", "text=a secret"]).expect(0).stdout, @r"
+    peer/echo asks a human
+      by the rule at [ROOT]/config/aster/permissions.yaml:4
+      why: a rule asks: secrets are dear
+      tier: elevated, since nobody says otherwise
+      also matching: allow at [ROOT]/config/aster/permissions.yaml:3
+    ");
+    assert_snapshot!(test(&["peer/echo", "--arg", "text=https://evil.example/secret"]).expect(4).stdout, @r"
+    peer/echo is denied
+      by the rule at [ROOT]/config/aster/permissions.yaml:5
+      why: a rule denies this call of `peer/echo`: they are evil. Nothing was called
+      tier: elevated, since nobody says otherwise
+      also matching: ask at [ROOT]/config/aster/permissions.yaml:4
+      also matching: allow at [ROOT]/config/aster/permissions.yaml:3
+    ");
+    assert_snapshot!(test(&["peer/wipe"]).expect(0).stdout, @r"
+    peer/wipe runs
+      by the rule at [ROOT]/config/aster/permissions.yaml:3
+      why: it is ours
+      tier: restricted, since it says so of itself
+    ");
+    assert_snapshot!(test(&["peer/fail", "--team", "blue", "--agent", "kim"]).expect(4).stdout, @r"
+    peer/fail does not exist for kim
+      by the rule at [ROOT]/config/aster/permissions.yaml:6
+      tier: elevated, since nobody says otherwise
+      also matching: allow at [ROOT]/config/aster/permissions.yaml:3
+    ");
+    assert_snapshot!(test(&["web/extract", r#"{"url": "https://x.example"}"#]).expect(0).stdout, @r"
+    web/extract asks a human
+      by the rule at [ROOT]/config/aster/permissions.yaml:1
+      why: no rule allows it
+      tier: elevated, as it was declared
+    ");
+    assert_snapshot!(test(&["peer/fail", "--json"]).expect(0).stdout, @r#"
+    {
+      "id": "peer/fail",
+      "agent": "client",
+      "decision": "run",
+      "why": "it is ours",
+      "rule": "[ROOT]/config/aster/permissions.yaml:3",
+      "tier": "elevated",
+      "tier_source": "default",
+      "matching": [
+        {
+          "action": "allow",
+          "rule": "[ROOT]/config/aster/permissions.yaml:3",
+          "reason": "it is ours"
+        }
+      ]
+    }
+    "#);
     test(&["peer/nothing"]).expect(2);
     test(&["peer/echo", "{"]).expect(2);
     assert!(test(&["peer/echo", "{}"]).expect(2).stderr.contains("do not fit the schema"));
     // Nothing was called.
-    assert!(!is_wiped(&sandbox) && !exists(&sandbox.path("state/aster/audit.jsonl")));
+    assert!(!is_wiped(&sandbox));
+    assert_eq!(fs::read_to_string(sandbox.path("state/aster/audit.jsonl")).unwrap(), "");
 }
 
 #[test]
 fn policy_lint_finds_mistakes_and_what_never_decides() {
     let sandbox = sandbox();
-    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(0).stdout, @"");
+    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(0).stdout, @"0 rules, 0 problems, 0 warnings");
     rules(
         &sandbox,
         "rules:
@@ -140,9 +197,27 @@ fn policy_lint_finds_mistakes_and_what_never_decides() {
   - {action: allow, tier: elevated}
 ",
     );
-    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(3).stdout, @"");
+    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(3).stdout, @r"
+    read [ROOT]/config/aster/permissions.yaml
+    problem: [ROOT]/config/aster/permissions.yaml:3: the rule never decides: whatever it matches, the rule at [ROOT]/config/aster/permissions.yaml:2 matches too, and `deny` wins over `ask`
+      help: leave it out, or narrow the other
+    problem: [ROOT]/config/aster/permissions.yaml:4: `web/fetsch` matches nothing: server `web` has no `fetsch`
+      help: `aster mcp list --tools` shows what there is
+    problem: [ROOT]/config/aster/permissions.yaml:5: no server is called `mail`
+      help: `aster mcp list` shows the servers
+    problem: [ROOT]/config/aster/permissions.yaml:6: the rule allows what nobody asks about: standard and elevated tools run without it
+      help: leave it out
+    5 rules, 4 problems, 0 warnings
+    ");
     rules(&sandbox, "rules:\n  - {action: block, tool: peer/*}\n  - {action: deny, toll: x}\n");
-    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(3).stdout, @"");
+    assert_snapshot!(sandbox.run(&["policy", "lint"]).expect(3).stdout, @r"
+    read [ROOT]/config/aster/permissions.yaml
+    problem: [ROOT]/config/aster/permissions.yaml:2:14: `action` of a rule cannot be `block`
+      help: known here: `deny`, `ask`, `allow`
+    problem: [ROOT]/config/aster/permissions.yaml:3:20: a rule has no key `toll`
+      help: did you mean `tool`?
+    0 rules, 2 problems, 0 warnings
+    ");
     let linted = sandbox.run(&["policy", "lint", "--json"]).expect(3).json();
     assert_eq!((&linted["rules"], linted["problems"].as_array().unwrap().len()), (&json!(0), 2));
 }

@@ -25,7 +25,7 @@ struct Tested {
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<String>,
     decision: Decision,
-    /// Why a human is asked or the call is denied.
+    /// Why a human is asked or the call is denied, or the reason of the rule that allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// Where the rule stands that decides, unless it is the tier.
@@ -111,7 +111,10 @@ pub(crate) fn test(
         matching: matching.iter().map(Matching::from).collect(),
     };
     (tested.decision, tested.why) = match ruling.requirement {
-        Requirement::Run => (Decision::Run, None),
+        Requirement::Run => {
+            let lifting = matching.first().and_then(Rule::why);
+            (Decision::Run, lifting.map(str::to_owned))
+        }
         Requirement::Ask(why) => (Decision::Ask, Some(why.into_owned())),
         Requirement::Deny(why) => (Decision::Deny, Some(why)),
     };
