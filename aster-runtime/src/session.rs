@@ -27,7 +27,6 @@ pub struct Profile {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) require_describe: bool,
-    pub(crate) allowed_domains: Option<Vec<String>>,
     pub(crate) defaults: BTreeMap<ToolId, Map<String, Value>>,
     pub(crate) max_calls: Option<u32>,
 }
@@ -110,17 +109,6 @@ impl Profile {
     #[must_use]
     pub fn client(mut self, client: impl Into<String>) -> Self {
         self.client = Some(client.into());
-        self
-    }
-
-    /// Limits the URLs that the agent may pass to these hosts: `example.com`, or `*.example.com` for all below it.
-    #[must_use]
-    pub fn allowed_domains<I, D>(mut self, domains: I) -> Self
-    where
-        I: IntoIterator<Item = D>,
-        D: Into<String>,
-    {
-        self.allowed_domains = Some(domains.into_iter().map(|domain| domain.into().to_lowercase()).collect());
         self
     }
 
@@ -243,12 +231,6 @@ impl Session {
             Some(session) => CURRENT.sync_scope(session, function),
             None => function(),
         }
-    }
-
-    /// The hosts that the agent's URLs are limited to, where they are.
-    #[must_use]
-    pub fn allowed_domains(&self) -> Option<&[String]> {
-        self.profile.allowed_domains.as_deref()
     }
 
     /// How many calls the session may make, where that is limited, once none is left.

@@ -207,15 +207,6 @@ fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
                 .egress
                 .parse(url)
                 .map_err(|error| Denied::new(Check::Egress, format!("argument `{name}`: {error}")))?;
-            if let Some(domains) = call.session.allowed_domains() {
-                let domains: Vec<&str> = domains.iter().map(String::as_str).collect();
-                if !EgressPolicy::names(&domains, &url) {
-                    let host = url.host_str().unwrap_or_default();
-                    let message =
-                        format!("argument `{name}`: {host} is refused: this agent may not go there");
-                    return Err(Denied::new(Check::Egress, message));
-                }
-            }
             if !spec.egress.is_empty() && !EgressPolicy::names(spec.egress, &url) {
                 let (host, hosts) = (url.host_str().unwrap_or_default(), spec.egress.join("`, `"));
                 let message =

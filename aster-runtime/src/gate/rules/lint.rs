@@ -85,11 +85,11 @@ pub fn lint(rules: &Rules, landscape: &Landscape) -> Vec<Finding> {
                 continue;
             }
         }
-        if rule.action == Action::Allow && rules.default_ask().is_none() {
-            if let Some(why) = needless(rule) {
-                find(format!("the rule allows what nobody asks about: {why}"), "leave it out");
-                continue;
-            }
+        if rules.default_ask().is_none()
+            && let Some(why) = needless(rule)
+        {
+            find(format!("the rule allows what nobody asks about: {why}"), "leave it out");
+            continue;
         }
         if let Some(other) = rules.rules()[..at].iter().find(|other| shadows(other, rule)) {
             let (place, wins) = (other.place(), other.action.name());
@@ -173,8 +173,11 @@ fn unknown(rule: &Rule, landscape: &Landscape) -> Vec<(String, &'static str)> {
 
 const SERVERS: &str = "`aster mcp list` shows the servers";
 
-/// Why nobody would ask about what the rule allows, where the rules do not ask by default.
+/// Why nobody would ask about what the rule allows, if it does, where the rules do not ask by default.
 fn needless(rule: &Rule) -> Option<&'static str> {
+    if rule.action != Action::Allow {
+        return None;
+    }
     let tiers = rule.when.tiers.as_deref();
     if tiers.is_some_and(|tiers| !tiers.contains(&Tier::Restricted)) {
         return Some("standard and elevated tools run without it");

@@ -174,9 +174,9 @@ fn anchored(glob: &str, base: Option<&Path>, surroundings: &Surroundings) -> Res
 
 /// The glob with its leading directories in the place of the links that lead to them, where that is another one.
 fn through_links(glob: &str, real: Real<'_>) -> Option<String> {
-    let special = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
+    let special = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
     let parts: Vec<&str> = glob.split('/').collect();
-    let plain = parts.iter().position(|part| special(&part)).unwrap_or(parts.len());
+    let plain = parts.iter().position(|part| special(part)).unwrap_or(parts.len());
     let directory = PathBuf::from(parts[..plain].join("/"));
     if !directory.is_absolute() {
         return None;
