@@ -373,9 +373,7 @@ async fn a_rule_hides_by_team() {
 #[tokio::test]
 async fn a_session_brings_arguments_and_a_budget() {
     let defaults = json!({"a": 40, "b": 2}).as_object().unwrap().clone();
-    let profile = Profile::new("a")
-        .default_arguments(ToolId::new("desk", "add"), defaults)
-        .max_calls(3);
+    let profile = Profile::new("a").default_arguments(ToolId::new("desk", "add"), defaults).max_calls(3);
     let (host, calls) = desk([], profile, []).await;
     assert_eq!(host.call("desk/add", json!({})).await.result.to_text(), "42");
     assert_eq!(host.call("desk/add", json!({"a": 1})).await.result.to_text(), "3");

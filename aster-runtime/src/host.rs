@@ -1007,13 +1007,15 @@ impl HostSession {
     /// What the session sees of the catalogue as it is now, under the rules as they are now.
     fn sight(&self) -> Arc<Sight> {
         let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
-        let (catalogue, rules) = (self.shared.catalogue.borrow().clone(), self.shared.rules());
-        let is_current = |sight: &Arc<Sight>| {
-            sight.catalogue.is_same(&catalogue) && Arc::ptr_eq(sight.scope.rules(), &rules)
+        let rules = self.shared.rules();
+        let is_current = |sight: &Sight| {
+            sight.catalogue.is_same(&self.shared.catalogue.borrow())
+                && Arc::ptr_eq(sight.scope.rules(), &rules)
         };
         match &*sight {
             Some(current) if is_current(current) => Arc::clone(current),
             _ => {
+                let catalogue = self.shared.catalogue.borrow().clone();
                 let scope = self.scope.under(rules);
                 let view = scope.view(&catalogue);
                 let ranker = self.shared.indexes.ranker(&view);

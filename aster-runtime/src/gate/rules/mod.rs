@@ -2,7 +2,7 @@
 //! before it may run.
 //!
 //! Pure: the rules are data, and [`Rules::decide`] is a function of them and of the call. Reading their files, and
-//! reading them again, is [`config`](crate::config)'s; where a path really leads is handed in.
+//! reading them again, is `config`'s; where a path really leads is handed in.
 //!
 //! The order of the rules does not matter. Of those that match a call, one that denies wins over one that asks, and that
 //! over one that allows:
