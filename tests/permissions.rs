@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aster_runtime::call::{Check, Outcome};
+use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::dispatch::{DispatchError, Upstream};
-use aster_runtime::gate::hooks::{Hook, Verdict};
+use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
 use aster_runtime::testing::{Answer, TestHost};
 use aster_runtime::{
@@ -239,10 +239,10 @@ async fn changed_rules_hold_for_the_next_call_and_are_news_to_those_who_follow()
 struct Stricter(watch::Sender<Arc<Rules>>, Action);
 
 impl Hook for Stricter {
-    fn before<'a>(&'a self, _: &'a aster_runtime::call::Proposed) -> BoxFuture<'a, Verdict> {
+    fn before<'a>(&'a self, _: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
         let rule = rule(self.1).tools(["desk/keep"]).unwrap().argument("/text", [Test::present()]).unwrap();
         self.0.send_replace(Arc::new(Rules::new([rule])));
-        Box::pin(async { Verdict::Continue })
+        Box::pin(async { Ok(Verdict::go_on()) })
     }
 }
 
@@ -255,6 +255,37 @@ async fn rules_that_become_stricter_meanwhile_count() {
         let host = TestHost::start(builder, Profile::new("t"), [Answer::Approve]).await;
         assert_eq!(host.call("desk/keep", json!({"text": "x"})).await.denied, Some(check));
         assert_eq!(calls.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// Says the same of every call.
+struct Says(Verdict);
+
+impl Hook for Says {
+    fn before<'a>(&'a self, _: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
+        Box::pin(async { Ok(self.0.clone()) })
+    }
+}
+
+#[tokio::test]
+async fn a_hook_lifts_no_more_than_a_rule_and_no_rule_lifts_a_hooks_question() {
+    let allows = || Verdict::allow("it is tested");
+    let asks = || Verdict::ask("who knows");
+    let text = || json!({"text": "x"});
+    for (action, verdict, id, arguments, denied) in [
+        (Some(Action::Ask), allows(), "desk/keep", text(), None),
+        (None, allows(), "files/wipe", json!({}), None),
+        (None, allows(), "desk/burn", text(), Some(Check::Approval)),
+        (Some(Action::Deny), allows(), "desk/keep", text(), Some(Check::Rule)),
+        (Some(Action::Allow), asks(), "desk/keep", text(), Some(Check::Approval)),
+        (None, asks(), "desk/keep", text(), Some(Check::Approval)),
+    ] {
+        let calls = Arc::default();
+        let rules = action.map(|action| rule(action).argument("any", [Test::present()]).unwrap());
+        let builder = builder(&calls).rules(Rules::new(rules)).hook(Arc::new(Says(verdict)));
+        let host = TestHost::start(builder, Profile::new("t"), []).await;
+        assert_eq!(host.call(id, arguments).await.denied, denied, "{action:?} {id}");
+        assert_eq!(calls.load(Ordering::SeqCst), usize::from(denied.is_none()));
     }
 }
 

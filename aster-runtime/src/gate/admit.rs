@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::approval::{self, Approval};
 use super::egress::EgressPolicy;
-use super::hooks::{self, Said};
+use super::hooks::{self, Judged, Said};
 use super::real::real;
 use super::rules::{Caller, Facts, Requirement, Rule, Rules, Ruling};
 use super::{Check, Denied, Gate};
@@ -82,7 +82,8 @@ pub async fn admit(
     let rules = scope.rules();
     let ruling = rule(rules, &call).await;
     check_rules(&ruling)?;
-    let ruling = ruling.or_ask(judged.ask);
+    let unheard = matches!(ruling.requirement, Requirement::Ask(_));
+    let ruling = hear(ruling, &judged, &call);
     check_egress(gate, &call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
@@ -101,9 +102,12 @@ pub async fn admit(
             }
         }
         (_, Some(place)) => format!("the rule at {place}"),
-        (_, None) => format!("tier {tier}"),
+        (_, None) => match &judged.allow {
+            Some(hook) if unheard => hook.clone(),
+            _ => format!("tier {tier}"),
+        },
     };
-    check_same_rules(gate, rules, &ruling, &call).await?;
+    check_same_rules(gate, rules, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
     Ok(Admitted { call, rewritten: judged.rewritten, by, tier, context: judged.context })
 }
@@ -142,6 +146,10 @@ fn facts<'a>(session: &'a Session, tool: &'a Tool, arguments: &'a JsonObject) ->
     Facts { caller, tool, arguments, real: &real }
 }
 
+fn hear(ruling: Ruling, judged: &Judged, call: &Proposed) -> Ruling {
+    ruling.heard(&call.tool, judged.ask.as_deref(), judged.allow.is_some())
+}
+
 fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
     match &ruling.requirement {
         Requirement::Deny(reason) => Err(denied_by(&ruling.rule, Check::Rule, reason.clone())),
@@ -154,13 +162,14 @@ async fn check_same_rules(
     gate: &Gate,
     rules: &Arc<Rules>,
     ruling: &Ruling,
+    judged: &Judged,
     call: &Proposed,
 ) -> Result<(), Denied> {
     let now = Arc::clone(&gate.rules.borrow());
     if Arc::ptr_eq(&now, rules) {
         return Ok(());
     }
-    let now = rule(&now, call).await;
+    let now = hear(rule(&now, call).await, judged, call);
     check_rules(&now)?;
     let unasked = ruling.requirement == Requirement::Run && now.requirement != Requirement::Run;
     if unasked {

@@ -195,14 +195,25 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    /// The same where a hook wants a human to be asked, and why: no rule lifts that.
+    /// The same after hooks were heard: whether one wants a human to be asked, and why; else whether one wants nobody to be
+    /// asked. That lifts what a rule, an annotation or the default asks for, and as little else as a rule that allows.
     #[must_use]
-    pub fn or_ask(self, why: Option<String>) -> Self {
-        match (&self.requirement, why) {
-            (Requirement::Run, Some(why)) => Self { requirement: Requirement::Ask(why.into()), rule: None },
+    pub fn heard(self, tool: &Tool, ask: Option<&str>, allow: bool) -> Self {
+        match (&self.requirement, ask) {
+            (Requirement::Run, Some(why)) => {
+                Self { requirement: Requirement::Ask(why.to_owned().into()), rule: None }
+            }
+            (Requirement::Ask(_), None) if allow && !is_declared_restricted(tool) => {
+                Self { requirement: Requirement::Run, rule: None }
+            }
             _ => self,
         }
     }
+}
+
+/// Whether an approval is none that anything lifts.
+fn is_declared_restricted(tool: &Tool) -> bool {
+    tool.tier() == Tier::Restricted && tool.tier_source() == TierSource::Declared
 }
 
 /// The rules of all files together.
@@ -284,7 +295,7 @@ impl Rules {
         let by = |rule: &Rule, requirement| Ruling { requirement, rule: Some(Arc::clone(&rule.place)) };
         let ask = |why: &'static str| Requirement::Ask(Cow::Borrowed(why));
         let restricted = tool.tier() == Tier::Restricted;
-        let declared = restricted && tool.tier_source() == TierSource::Declared;
+        let declared = is_declared_restricted(tool);
         match first {
             Some(rule) if rule.action == Action::Deny => by(rule, Requirement::Deny(rule.denial(tool))),
             _ if tool.tier() > Tier::Standard && !self.unreadable.is_empty() => {
