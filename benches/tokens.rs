@@ -12,6 +12,7 @@ mod common;
 
 use aster_runtime::bridge::{self, SearchRequest};
 use aster_runtime::catalogue::{ExternalSettings, external_part};
+use aster_runtime::provider::Provider;
 use aster_runtime::search::{MAX_QUERY_BYTES, default_ranker};
 use aster_runtime::text::estimate_tokens;
 use aster_runtime::{Catalogue, ProgressiveConfig, Scope, inject};
@@ -41,7 +42,8 @@ fn main() {
     });
     let descriptions = view.tools().iter().map(|tool| {
         let ids = [tool.id().to_string()];
-        let described = bridge::describe_all(&view, &*ranker, &ids, |_| {}).expect("the tool is there");
+        let described =
+            bridge::describe_all(&view, &*ranker, &ids, Provider::Plain, |_| {}).expect("the tool is there");
         estimate_tokens(&described.to_string())
     });
     println!(

@@ -41,6 +41,9 @@ pub(crate) enum Command {
     /// Tools and servers: list, search, describe, call, serve, trust.
     #[command(subcommand)]
     Mcp(Mcp),
+    /// Rules: what they make of a call, and what is wrong with them.
+    #[command(subcommand)]
+    Policy(Policy),
     /// Write a commented `aster.yaml`.
     Init(Init),
     /// Check the configuration and the native catalogue, and name every problem.
@@ -62,6 +65,26 @@ pub(crate) enum Mcp {
     Serve(Serve),
     /// Consent to the servers that the project's file declares.
     Trust(Trust),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// What the rules make of a call, which of them decides, and why. Nothing is called.
+    Test(PolicyTest),
+    /// Find what is wrong with the rules: mistakes, what can never match, what another rule already decides.
+    Lint,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyTest {
+    #[command(flatten)]
+    pub(crate) call: Call,
+    /// The agent that would call; `client` is whoever is served, `aster` this command.
+    #[arg(long, default_value = "client", value_name = "NAME")]
+    pub(crate) agent: String,
+    /// The team that it would belong to.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team: Option<String>,
 }
 
 #[derive(Debug, Args)]

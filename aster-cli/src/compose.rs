@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
+use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
@@ -56,6 +57,12 @@ fn sources(global: &Global) -> Sources {
     let look = !global.no_project;
     let project = look.then(|| config::project_file(Path::new("."), user.as_deref())).flatten();
     Sources { user, user_required: global.config.is_some(), project }
+}
+
+/// Where the rules stand: beside the user's configuration, and in the project.
+pub(crate) fn rule_files(global: &Global) -> RuleFiles {
+    let user = global.config.clone().or_else(config::user_file);
+    RuleFiles::beside(user.as_deref(), (!global.no_project).then_some(Path::new(".")))
 }
 
 /// The consents of the user, and why they were not believed.
@@ -112,7 +119,7 @@ pub(crate) async fn with_host(
     let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let host = host(&config, which, approver, None, Provider::Plain, output).await?;
+    let host = host(global, &config, which, approver, None, Provider::Plain, output).await?;
     let session = host
         .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -138,6 +145,7 @@ pub(crate) fn interrupted() -> Failure {
 /// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
 /// token. Who is asked is the client's user, where the client is trusted to ask them. Its servers go on starting.
 pub(crate) async fn serving(
+    global: &Global,
     config: &Config,
     which: Start<'_>,
     token: Option<&str>,
@@ -145,7 +153,7 @@ pub(crate) async fn serving(
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
     let approver = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
-    let host = host(config, which, Some(approver), token, provider, output).await?;
+    let host = host(global, config, which, Some(approver), token, provider, output).await?;
     Ok((host, profile("client", config)))
 }
 
@@ -158,6 +166,7 @@ fn profile(agent: &str, config: &Config) -> Profile {
 }
 
 async fn host(
+    global: &Global,
     config: &Config,
     which: Start<'_>,
     approver: Option<Arc<dyn Approver>>,
@@ -167,6 +176,13 @@ async fn host(
 ) -> Result<Host, Failure> {
     for problem in &config.warnings {
         output.warn(problem);
+    }
+    let (read, rules) = rule_files(global).follow();
+    for problem in &read.problems {
+        output.warn(format_args!("{problem}; nothing beyond standard is called before it is mended"));
+    }
+    for warning in &read.warnings {
+        output.warn(warning);
     }
     let wrong = |error: &dyn std::fmt::Display| Failure::new(Exit::Configuration, error.to_string());
     let (store, warning) = trust_store()?;
@@ -191,6 +207,7 @@ async fn host(
             ..ProgressiveConfig::default()
         })
         .provider(provider)
+        .follow_rules(rules)
         .egress(egress)
         .limits(config.limits.clone())
         .audit(audit)

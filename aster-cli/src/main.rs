@@ -14,8 +14,8 @@ use clap::Parser;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use args::{Cli, Command, Mcp};
-use commands::{call, check, describe, init, list, search, serve, trust};
+use args::{Cli, Command, Mcp, Policy};
+use commands::{call, check, describe, init, list, policy, search, serve, trust};
 use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
@@ -85,6 +85,13 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Init(arguments) => init::run(global, arguments, output),
         Command::Check(arguments) => check::run(global, arguments, output).await,
+        Command::Policy(Policy::Lint) => policy::check(global, output),
+        Command::Policy(Policy::Test(arguments)) => {
+            let input = call::read_arguments(&arguments.call)?;
+            let start = Start::For(std::slice::from_ref(&arguments.call.id));
+            with_host(global, start, output, async |running| policy::test(running, arguments, &input, output))
+                .await
+        }
         Command::Mcp(Mcp::Trust(arguments)) => trust::run(global, arguments, output),
         Command::Mcp(Mcp::Serve(arguments)) => serve::run(global, arguments, output).await,
         Command::Mcp(Mcp::List(arguments)) => {

@@ -36,10 +36,14 @@ pub enum Check {
     Arguments,
     /// The session has not looked at the schema.
     Describe,
+    /// A rule, or the lack of rules that can be read.
+    Rule,
     /// A hook.
     Hook,
     /// A URL leads where calls may not go.
     Egress,
+    /// The session has made all the calls that it may.
+    Budget,
     /// A human, or the lack of one.
     Approval,
     /// There are too many calls.
@@ -60,11 +64,13 @@ pub struct Denied {
     pub message: String,
     /// What the next try needs, for the model alone: it may be long.
     pub hint: Option<String>,
+    /// By which rule, for the audit alone: where it stands is the user's affair.
+    pub by: Option<Arc<str>>,
 }
 
 impl From<InvalidArguments> for Denied {
     fn from(error: InvalidArguments) -> Self {
-        Self { check: Check::Arguments, message: error.problem(), hint: Some(error.hint()) }
+        Self { check: Check::Arguments, message: error.problem(), hint: Some(error.hint()), by: None }
     }
 }
 
@@ -72,7 +78,16 @@ impl Denied {
     /// A refusal by this check.
     #[must_use]
     pub fn new(check: Check, message: impl Into<String>) -> Self {
-        Self { check, message: message.into(), hint: None }
+        Self { check, message: message.into(), hint: None, by: None }
+    }
+
+    /// What is recorded.
+    #[must_use]
+    pub fn recorded(&self) -> String {
+        match &self.by {
+            Some(place) => format!("{} ({place})", self.message),
+            None => self.message.clone(),
+        }
     }
 
     /// What the caller is told.

@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
 use crate::gate::Admitted;
+use crate::session::Session;
 use crate::spec::ToolSpec;
 use crate::tool::{Invocation, JsonObject, ServerState, ToolContext, ToolResult};
 
@@ -142,7 +143,8 @@ pub(crate) async fn dispatch(
         Origin::Native(spec) => {
             let state = routes.natives.get(server).cloned().ok_or_else(unavailable)?;
             let limit = call.tool.timeout().unwrap_or(routes.timeout);
-            native(spec, Invocation { state, context, arguments: call.arguments }, limit).await
+            let invocation = Invocation { state, context, arguments: call.arguments };
+            native(spec, call.session, invocation, limit).await
         }
         Origin::External => {
             let upstream = routes.upstreams.get(server).ok_or_else(unavailable)?;
@@ -154,6 +156,7 @@ pub(crate) async fn dispatch(
 /// Runs a native function on a task of its own, so that a panic in it is this call's error and no more.
 async fn native(
     spec: &'static ToolSpec,
+    session: Arc<Session>,
     mut invocation: Invocation,
     limit: Duration,
 ) -> Result<ToolResult, DispatchError> {
@@ -164,7 +167,7 @@ async fn native(
     // A plain `fn` learns by its token that nobody waits any more, whichever way that comes about.
     let abandoned = invocation.context.cancellation().clone().drop_guard();
     // Aborted where the caller gives up. A plain `fn` cannot be aborted: its thread is left to finish alone.
-    let task = AbortOnDropHandle::new(tokio::spawn((spec.call)(invocation)));
+    let task = AbortOnDropHandle::new(tokio::spawn(session.within((spec.call)(invocation))));
     let ended = tokio::select! {
         biased;
         ended = task => ended,

@@ -27,6 +27,7 @@ use crate::gate::approval::Approver;
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{self, Done, Hook};
 use crate::gate::limits::Limits;
+use crate::gate::rules::{Rule, Rules, Ruling};
 use crate::gate::secrets::Redactor;
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
@@ -193,6 +194,20 @@ impl HostBuilder {
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.gate.hooks.push(hook);
+        self
+    }
+
+    /// Sets the rules of what is denied, asked about and allowed.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.gate.rules = watch::channel(Arc::new(rules)).1;
+        self
+    }
+
+    /// The same with rules that change: each call is decided by those of its time, and what they hide is hidden at once.
+    #[must_use]
+    pub fn follow_rules(mut self, rules: watch::Receiver<Arc<Rules>>) -> Self {
+        self.gate.rules = rules;
         self
     }
 
@@ -370,13 +385,20 @@ struct Shared {
 }
 
 impl Shared {
-    /// Follows every upstream, and what native servers withhold: each change makes a new catalogue.
+    /// Follows every upstream, what native servers withhold, and the rules: each change makes a new catalogue, or one that
+    /// is looked at anew.
     fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
             watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream)));
         }
         watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
+        watchers.spawn(follow_rules(Arc::downgrade(self), self.gate.rules.clone()));
+    }
+
+    /// The rules as they are now.
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.gate.rules.borrow())
     }
 
     fn replace(&self, part: Part) {
@@ -398,6 +420,15 @@ async fn follow_withheld(host: Weak<Shared>, mut withheld: watch::Receiver<BTree
         let Some(host) = host.upgrade() else { return };
         let parts = host.parts.lock().unwrap_or_else(PoisonError::into_inner);
         host.catalogue.send_replace(merge(&parts, &host.withheld));
+    }
+}
+
+/// The catalogue is the same under other rules; but who follows it must look at it again.
+async fn follow_rules(host: Weak<Shared>, mut rules: watch::Receiver<Arc<Rules>>) {
+    while rules.changed().await.is_ok() {
+        rules.borrow_and_update();
+        let Some(host) = host.upgrade() else { return };
+        host.catalogue.send_modify(|_| {});
     }
 }
 
@@ -513,6 +544,12 @@ impl Host {
         self.shared.provider
     }
 
+    /// The rules as they are now.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Rules> {
+        self.shared.rules()
+    }
+
     /// Waits until no server is starting any more, but no longer than `limit`. Says whether all have settled.
     pub async fn settle(&self, limit: Duration) -> bool {
         let mut changes = self.changes();
@@ -568,9 +605,10 @@ impl CallOptions {
     }
 }
 
-/// What a session sees of one catalogue, and the ranking over it.
+/// What a session sees of one catalogue under the same rules, and the ranking over it.
 struct Sight {
     catalogue: Catalogue,
+    scope: Scope,
     view: View,
     ranker: Arc<dyn Ranker>,
 }
@@ -760,8 +798,9 @@ impl HostSession {
     /// Whether the session may ever see resources, and prompts, whose ids pass: their servers may withhold them now.
     #[cfg(feature = "serve")]
     pub(crate) fn may_see(&self, passes: impl Fn(&ToolId) -> bool) -> (bool, bool) {
+        let scope = self.scope.under(self.shared.rules());
         let parts = self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let may_see = |callable: &Tool| passes(callable.id()) && self.scope.shows(callable);
+        let may_see = |callable: &Tool| passes(callable.id()) && scope.shows(callable);
         let resources = parts.values().flat_map(|part| &part.resources).any(|one| may_see(one.callable()));
         let prompts = parts.values().flat_map(|part| &part.prompts).any(|one| may_see(one.callable()));
         (resources, prompts)
@@ -835,6 +874,13 @@ impl HostSession {
         self.run(Target::Prompt(id, &arguments), options).await
     }
 
+    /// What the rules as they are now make of a call, and those of them that match it. Nothing is called; where a rule is
+    /// about paths, the file system is asked where they lead.
+    #[must_use]
+    pub fn ruling(&self, tool: &Tool, arguments: &JsonObject) -> (Ruling, Vec<Rule>) {
+        gate::explain(&self.shared.rules(), &self.session, tool, arguments)
+    }
+
     /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
     /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block.
     #[must_use]
@@ -883,7 +929,9 @@ impl HostSession {
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;
-                    bridge::arguments(tool, request)?
+                    let mut arguments = bridge::arguments(tool, request)?;
+                    self.session.fill(tool.id(), &mut arguments);
+                    arguments
                 }
                 (_, arguments) => arguments.unwrap_or_default(),
             };
@@ -896,7 +944,7 @@ impl HostSession {
             };
             let client = options.client.as_ref();
             let mut admitted =
-                gate::admit(&shared.gate, &self.scope, proposed, client, trail.hooks()).await?;
+                gate::admit(&shared.gate, &sight.scope, proposed, client, trail.hooks()).await?;
             self.check_unchanged(&admitted)?;
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
@@ -938,7 +986,7 @@ impl HostSession {
             Ok(ran) => trail.complete(ran.outcome, None, ran.error, ran.result),
             Err(Ended::Denied(denied)) => {
                 let told = refusal(redactor.redact(&denied.told()).into_owned());
-                trail.complete(Outcome::Denied, Some(&denied), Some(denied.message.clone()), told)
+                trail.complete(Outcome::Denied, Some(&denied), Some(denied.recorded()), told)
             }
             Err(Ended::Cancelled) => {
                 let Ran { outcome, error, result } = Ran::new(Err(DispatchError::Cancelled), redactor);
@@ -1002,18 +1050,22 @@ impl HostSession {
         Trail::start(sink, redactor, &self.session, client, call_id, requested)
     }
 
-    /// What the session sees of the catalogue as it is now.
+    /// What the session sees of the catalogue as it is now, under the rules as they are now.
     fn sight(&self) -> Arc<Sight> {
         let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.shared.rules();
+        let is_current = |sight: &Sight| {
+            sight.catalogue.is_same(&self.shared.catalogue.borrow())
+                && Arc::ptr_eq(sight.scope.rules(), &rules)
+        };
         match &*sight {
-            Some(current) if current.catalogue.is_same(&self.shared.catalogue.borrow()) => {
-                Arc::clone(current)
-            }
+            Some(current) if is_current(current) => Arc::clone(current),
             _ => {
                 let catalogue = self.shared.catalogue.borrow().clone();
-                let view = self.scope.view(&catalogue);
+                let scope = self.scope.under(rules);
+                let view = scope.view(&catalogue);
                 let ranker = self.shared.indexes.ranker(&view);
-                let fresh = Arc::new(Sight { catalogue, view, ranker });
+                let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
                 *sight = Some(Arc::clone(&fresh));
                 fresh
             }

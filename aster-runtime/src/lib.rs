@@ -48,6 +48,7 @@ pub mod catalogue;
 pub mod config;
 pub mod dispatch;
 pub mod gate;
+mod glob;
 pub mod host;
 pub mod id;
 pub mod inject;

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
+use crate::session::Session;
 use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
     INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
@@ -196,7 +197,9 @@ where
 {
     let span = tracing::Span::current();
     Box::pin(async move {
-        match tokio::task::spawn_blocking(move || span.in_scope(function)).await {
+        let session = Session::current();
+        let function = move || span.in_scope(|| Session::blocking_within(session, function));
+        match tokio::task::spawn_blocking(function).await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -1,12 +1,21 @@
-//! What one session may see of the catalogue: groups, then filters. What it does not see does not exist for it.
+//! What one session may see of the catalogue. What it does not see does not exist for it.
+//!
+//! A tool has to pass three layers, and the rules:
+//!
+//! 1. the agent's groups, and the tools that it is given by name, each of which brings its group for that tool alone. An
+//!    agent that is given tools and no groups has the tools and nothing else;
+//! 2. the agent's own globs, which a tool that it is given by name need not match, but no deny of which it escapes;
+//! 3. the host's filters, one after the other: those of the user and of the project.
+//!
+//! What a rule denies whatever it is called with is hidden like the rest.
 
 use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
-
 use crate::catalogue::{self, Catalogue, Health, Prompt, Resource, Server, Tool};
+use crate::gate::rules::{Caller, Rules};
+use crate::glob::IdGlobs;
 use crate::id::ToolId;
 use crate::session::Profile;
 use crate::spec::{Group, ToolSpec};
@@ -17,10 +26,8 @@ use crate::spec::{Group, ToolSpec};
 /// case counts.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    allow: Option<GlobSet>,
-    deny: GlobSet,
-    allow_servers: Vec<GlobMatcher>,
-    deny_servers: Vec<GlobMatcher>,
+    allow: Option<IdGlobs>,
+    deny: IdGlobs,
 }
 
 /// Globs that cannot be used, each with its reason.
@@ -45,18 +52,11 @@ impl Filter {
     /// ```
     pub fn new<S: AsRef<str>>(allow: &[S], deny: &[S]) -> Result<Self, FilterError> {
         let mut bad = Vec::new();
-        let (allow_set, allow_servers) = compile(allow, |_| true, &mut bad);
-        let whole_server = |tool: &str| matches!(tool, "*" | "**");
-        let (deny_set, deny_servers) = compile(deny, whole_server, &mut bad);
+        let (allowed, denied) = (IdGlobs::new(allow, &mut bad), IdGlobs::new(deny, &mut bad));
         if !bad.is_empty() {
             return Err(FilterError(bad));
         }
-        Ok(Self {
-            allow: (!allow.is_empty()).then_some(allow_set),
-            deny: deny_set,
-            allow_servers,
-            deny_servers,
-        })
+        Ok(Self { allow: (!allow.is_empty()).then_some(allowed), deny: denied })
     }
 
     /// Whether the filter lets this id through.
@@ -68,81 +68,23 @@ impl Filter {
 
     /// Whether the filter lets a tool through: what is denied under an old name stays denied, what was allowed stays allowed.
     fn shows(&self, tool: &Tool) -> bool {
-        let ids = || iter::once(tool.id()).chain(tool.alias());
-        !ids().any(|id| self.deny.is_match(id.as_str()))
-            && self.allow.as_ref().is_none_or(|allow| ids().any(|id| allow.is_match(id.as_str())))
+        let allows = |allow: &IdGlobs| ids(tool).any(|id| allow.is_match(id.as_str()));
+        !self.denies(tool) && self.allow.as_ref().is_none_or(allows)
+    }
+
+    fn denies(&self, tool: &Tool) -> bool {
+        ids(tool).any(|id| self.deny.is_match(id.as_str()))
     }
 
     /// Whether some tool of this server could pass; a server that is down has none to ask.
     fn may_show(&self, server: &str) -> bool {
-        let any = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(server));
-        !any(&self.deny_servers) && (self.allow.is_none() || any(&self.allow_servers))
+        !self.deny.cover(server) && self.allow.as_ref().is_none_or(|allow| allow.may_match_on(server))
     }
 }
 
-/// The set of all globs, and matchers over server names for those whose part after the `/` passes `keep`.
-fn compile<S: AsRef<str>>(
-    globs: &[S],
-    keep: impl Fn(&str) -> bool,
-    bad: &mut Vec<(String, String)>,
-) -> (GlobSet, Vec<GlobMatcher>) {
-    let mut set = GlobSetBuilder::new();
-    let mut servers = Vec::new();
-    for glob in globs.iter().map(AsRef::as_ref) {
-        let parsed = GlobBuilder::new(glob).literal_separator(false).build();
-        match parsed {
-            Err(error) => bad.push((glob.to_owned(), error.kind().to_string())),
-            Ok(_) if !glob.contains(['/', '*', '?', '{', '[']) => {
-                bad.push((
-                    glob.to_owned(),
-                    format!("matches no id, since ids are `server/tool`; write `{glob}/*`"),
-                ));
-            }
-            Ok(parsed) => {
-                set.add(parsed);
-                for glob in alternatives(glob) {
-                    // A glob without a `/` (`*`, `a*`) spans server and tool.
-                    let (server, tool) = glob.split_once('/').unwrap_or((&glob, "*"));
-                    if keep(tool) {
-                        servers
-                            .extend(GlobBuilder::new(server).build().ok().map(|glob| glob.compile_matcher()));
-                    }
-                }
-            }
-        }
-    }
-    match set.build() {
-        Ok(set) => (set, servers),
-        Err(error) => {
-            bad.push((error.glob().unwrap_or_default().to_owned(), error.kind().to_string()));
-            (GlobSet::empty(), servers)
-        }
-    }
-}
-
-/// A glob without its first braces: one for each alternative, and so on for the braces that follow.
-fn alternatives(glob: &str) -> Vec<String> {
-    let Some((before, rest)) = glob.split_once('{') else { return vec![glob.to_owned()] };
-    let (mut depth, mut starts) = (1_usize, vec![0_usize]);
-    for (at, c) in rest.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 1 => {
-                starts.push(at + 1);
-                let after = &rest[at + 1..];
-                return starts
-                    .windows(2)
-                    .flat_map(|window| {
-                        alternatives(&format!("{before}{}{after}", &rest[window[0]..window[1] - 1]))
-                    })
-                    .collect();
-            }
-            '}' => depth -= 1,
-            ',' if depth == 1 => starts.push(at + 1),
-            _ => {}
-        }
-    }
-    vec![glob.to_owned()]
+/// The names of a tool, the one that it had before included.
+fn ids(tool: &Tool) -> impl Iterator<Item = &ToolId> {
+    iter::once(tool.id()).chain(tool.alias())
 }
 
 /// An agent that [`agent!`](crate::agent) names: the groups and single tools that it is given, as constants.
@@ -209,12 +151,17 @@ macro_rules! agent {
     )*};
 }
 
-/// The rules of one session: groups, and filters that a tool must all pass.
+/// What narrows one session's sight: see the [module](self).
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     groups: Option<BTreeSet<String>>,
     tools: BTreeSet<ToolId>,
+    control: BTreeSet<ToolId>,
+    own: Filter,
     filters: Vec<Filter>,
+    agent: String,
+    team: Option<String>,
+    rules: Arc<Rules>,
 }
 
 impl Scope {
@@ -224,17 +171,50 @@ impl Scope {
     ///
     /// The profile's globs that cannot be used.
     pub fn new(filters: &[Filter], profile: &Profile) -> Result<Self, FilterError> {
-        let mut filters = filters.to_vec();
-        filters.push(Filter::new(&profile.allow, &profile.deny)?);
         let groups = profile.groups.as_ref().map(|groups| groups.iter().cloned().collect());
-        Ok(Self { groups, tools: profile.tools.iter().cloned().collect(), filters })
+        let only_tools = !profile.tools.is_empty() || !profile.control.is_empty();
+        Ok(Self {
+            groups: groups.or_else(|| only_tools.then(BTreeSet::new)),
+            tools: profile.tools.iter().cloned().collect(),
+            control: profile.control.iter().cloned().collect(),
+            own: Filter::new(&profile.allow, &profile.deny)?,
+            filters: filters.to_vec(),
+            agent: profile.agent.clone(),
+            team: profile.team.clone(),
+            rules: Arc::default(),
+        })
+    }
+
+    /// The same under these rules.
+    #[must_use]
+    pub fn under(&self, rules: Arc<Rules>) -> Self {
+        Self { rules, ..self.clone() }
+    }
+
+    /// The rules that it is under.
+    #[must_use]
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
     }
 
     /// Whether the session may see this tool.
     #[must_use]
     pub fn shows(&self, tool: &Tool) -> bool {
-        (self.shows_group(tool.group()) || self.tools.contains(tool.id()))
+        self.gives(tool)
             && self.filters.iter().all(|filter| filter.shows(tool))
+            && self.rules.hiding(self.caller(), tool).is_none()
+    }
+
+    /// The agent's own layers.
+    fn gives(&self, tool: &Tool) -> bool {
+        let named = |ids: &BTreeSet<ToolId>| ids.contains(tool.id());
+        named(&self.control)
+            || (!self.own.denies(tool)
+                && (named(&self.tools) || (self.shows_group(tool.group()) && self.own.shows(tool))))
+    }
+
+    fn caller(&self) -> Caller<'_> {
+        Caller { agent: &self.agent, team: self.team.as_deref() }
     }
 
     fn shows_group(&self, group: &str) -> bool {
@@ -263,10 +243,13 @@ impl Scope {
     /// A server without visible tools is worth a word only where it is not ready, so that its tools are not known, and
     /// they might be seen. One that is down and whose last tools are all hidden is hidden with them.
     fn shows_absent(&self, server: &Server) -> bool {
+        let name = server.name.as_str();
+        let named = || self.control.iter().chain(&self.tools).any(|tool| tool.server() == name);
         server.health != Health::Ready
             && server.tools == 0
-            && self.shows_group(&server.group)
-            && self.filters.iter().all(|filter| filter.may_show(&server.name))
+            && (named() || (self.shows_group(&server.group) && self.own.may_show(name)))
+            && self.filters.iter().all(|filter| filter.may_show(name))
+            && (server.native || !self.rules.hide_server(self.caller(), name))
     }
 }
 

@@ -1,7 +1,10 @@
 //! Who calls: the identity and the inputs of the scope of one agent's or client's run.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
 
 use crate::id::ToolId;
 
@@ -15,13 +18,22 @@ use crate::id::ToolId;
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     pub(crate) agent: String,
+    pub(crate) team: Option<String>,
     pub(crate) project: Option<String>,
     pub(crate) client: Option<String>,
     pub(crate) groups: Option<Vec<String>>,
     pub(crate) tools: Vec<ToolId>,
+    pub(crate) control: Vec<ToolId>,
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) require_describe: bool,
+    pub(crate) defaults: BTreeMap<ToolId, Map<String, Value>>,
+    pub(crate) max_calls: Option<u32>,
+}
+
+tokio::task_local! {
+    /// The session of the call that this task runs.
+    static CURRENT: Arc<Session>;
 }
 
 impl Profile {
@@ -42,14 +54,22 @@ impl Profile {
         self
     }
 
-    /// Gives the agent these tools too, whatever their group.
+    /// Gives the agent these tools too, whatever their group. Without any groups it has these and nothing else.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolId>) -> Self {
         self.tools.extend(tools);
         self
     }
 
-    /// Limits the agent to tools whose id one of these globs matches.
+    /// Makes the agent a supervisor, which keeps these tools whatever its own groups and globs say: those by which it
+    /// directs others. The host's filters and rules hold for them as for all.
+    #[must_use]
+    pub fn supervisor(mut self, control: impl IntoIterator<Item = ToolId>) -> Self {
+        self.control.extend(control);
+        self
+    }
+
+    /// Limits the agent to tools whose id one of these globs matches, besides those that it is given by name.
     #[must_use]
     pub fn allow<I, G>(mut self, globs: I) -> Self
     where
@@ -71,6 +91,13 @@ impl Profile {
         self
     }
 
+    /// Names the team that the agent belongs to, for the rules.
+    #[must_use]
+    pub fn team(mut self, team: impl Into<String>) -> Self {
+        self.team = Some(team.into());
+        self
+    }
+
     /// Names the project the agent works in, for the audit.
     #[must_use]
     pub fn project(mut self, project: impl Into<String>) -> Self {
@@ -82,6 +109,20 @@ impl Profile {
     #[must_use]
     pub fn client(mut self, client: impl Into<String>) -> Self {
         self.client = Some(client.into());
+        self
+    }
+
+    /// Gives calls of this tool these arguments, each where the call has none of its name. They are checked like all others.
+    #[must_use]
+    pub fn default_arguments(mut self, tool: ToolId, arguments: Map<String, Value>) -> Self {
+        self.defaults.insert(tool, arguments);
+        self
+    }
+
+    /// Limits how many calls one session may make, refused ones not counted.
+    #[must_use]
+    pub fn max_calls(mut self, calls: u32) -> Self {
+        self.max_calls = Some(calls);
         self
     }
 
@@ -98,6 +139,7 @@ impl Profile {
 pub struct Session {
     id: String,
     profile: Profile,
+    calls: AtomicU32,
     described: Mutex<HashSet<(ToolId, String)>>,
     searches: Mutex<Searches>,
 }
@@ -154,8 +196,61 @@ impl Session {
         Self {
             id: uuid::Uuid::now_v7().to_string(),
             profile,
+            calls: AtomicU32::new(0),
             described: Mutex::default(),
             searches: Mutex::default(),
+        }
+    }
+
+    /// The session of the call that runs here: in a native tool's function, and in whatever it awaits without starting a
+    /// task of its own.
+    ///
+    /// ```
+    /// use aster_runtime::{Session, mcp_tool};
+    ///
+    /// /// Says who asks.
+    /// #[mcp_tool(tier = Standard)]
+    /// fn whoami() -> String {
+    ///     Session::current().map_or_else(String::new, |session| session.agent().to_owned())
+    /// }
+    /// # fn main() {}
+    /// ```
+    #[must_use]
+    pub fn current() -> Option<Arc<Self>> {
+        CURRENT.try_with(Arc::clone).ok()
+    }
+
+    /// Makes this the [current](Self::current) session of a future.
+    pub(crate) fn within<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
+        CURRENT.scope(self, future)
+    }
+
+    /// The same for a function that blocks, where there is a session.
+    pub(crate) fn blocking_within<T>(session: Option<Arc<Self>>, function: impl FnOnce() -> T) -> T {
+        match session {
+            Some(session) => CURRENT.sync_scope(session, function),
+            None => function(),
+        }
+    }
+
+    /// How many calls the session may make, where that is limited, once none is left.
+    pub(crate) fn exhausted(&self) -> Option<u32> {
+        self.profile.max_calls.filter(|max| self.calls.load(Ordering::Relaxed) >= *max)
+    }
+
+    /// Counts one call, if one is left.
+    pub(crate) fn take_call(&self) -> bool {
+        let Some(max) = self.profile.max_calls else { return true };
+        let more = |made: u32| (made < max).then(|| made + 1);
+        self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Fills in the arguments that the profile gives and the call has not.
+    pub(crate) fn fill(&self, tool: &ToolId, arguments: &mut Map<String, Value>) {
+        for (name, value) in self.profile.defaults.get(tool).into_iter().flatten() {
+            if !arguments.contains_key(name) {
+                arguments.insert(name.clone(), value.clone());
+            }
         }
     }
 
@@ -169,6 +264,12 @@ impl Session {
     #[must_use]
     pub fn agent(&self) -> &str {
         &self.profile.agent
+    }
+
+    /// The team, where the host named one.
+    #[must_use]
+    pub fn team(&self) -> Option<&str> {
+        self.profile.team.as_deref()
     }
 
     /// The project, where the host named one.

@@ -69,7 +69,7 @@ fn refused(exit: Exit, completed: &Completed) -> Failure {
 }
 
 /// Where the arguments do not fit, for people: the text for models has the whole schema in it.
-fn misfit(tool: &Tool, input: &JsonObject) -> Option<Failure> {
+pub(crate) fn misfit(tool: &Tool, input: &JsonObject) -> Option<Failure> {
     let invalid = tool.check(input).err()?;
     let lines = invalid.violations.into_iter().map(|violation| {
         let place = if violation.path.is_empty() { "the arguments" } else { &violation.path };

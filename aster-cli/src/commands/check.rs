@@ -50,6 +50,7 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
         Err(error) => checked.problems.extend(error.problems().iter().map(Finding::from)),
         Ok(config) => {
             check_config(&config, &mut checked)?;
+            check_rules(global, &mut checked);
             if arguments.start && checked.problems.is_empty() {
                 exit = check_servers(global, &mut checked, output).await?;
             }
@@ -103,6 +104,13 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
         help: format!("run `aster mcp trust {}`", server.name),
     }));
     Ok(())
+}
+
+fn check_rules(global: &Global, checked: &mut Checked) {
+    let read = compose::rule_files(global).read();
+    checked.files.extend(read.files);
+    checked.problems.extend(read.problems.iter().map(Finding::from));
+    checked.warnings.extend(read.warnings.iter().map(Finding::from));
 }
 
 async fn check_servers(global: &Global, checked: &mut Checked, output: Output) -> Result<Exit, Failure> {

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod describe;
 pub(crate) mod init;
 pub(crate) mod list;
+pub(crate) mod policy;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod trust;

@@ -28,7 +28,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         parent.cancel_at_death(interrupt.stop.clone());
     }
     let (host, profile) =
-        compose::serving(&config, start, token.as_deref(), arguments.provider, output).await?;
+        compose::serving(global, &config, start, token.as_deref(), arguments.provider, output).await?;
     let served = async {
         let Some(address) = arguments.http else {
             return serve::stdio(host, profile, shape, interrupt.stop).await;

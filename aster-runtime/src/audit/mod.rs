@@ -234,6 +234,10 @@ impl Trail {
         if admitted.is_rewritten() {
             self.arguments(&admitted.call().arguments);
         }
+        // A rule may have raised this one call, which is then recorded in full.
+        if self.record.tier.replace(admitted.tier()) != Some(admitted.tier()) {
+            self.arguments(&admitted.call().arguments);
+        }
         self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
         self.hide_in_hooks();
         self.record.time = now();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Origin, Prompt, Resource, Server, Tool, schema, url_arguments};
+use super::{Origin, Prompt, Resource, Server, TierSource, Tool, schema, url_arguments};
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
@@ -253,6 +253,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         alias: spec.alias.map(|alias| ToolId::new(spec.server, alias)),
         origin: Origin::Native(spec),
         tier: spec.tier,
+        tier_source: TierSource::Declared,
         group: group.into(),
         summary: text::one_line(spec.description, SUMMARY),
         hot: spec.hot,
@@ -371,11 +372,13 @@ fn external_tool(
     }
     let mut fields = fields.clone();
     fields.insert("inputSchema".to_owned(), input_schema);
+    let (tier, tier_source) = external_tier(name, settings, definition);
     Ok(Tool {
         id: ToolId::new(server, name),
         alias: None,
         origin: Origin::External,
-        tier: external_tier(name, settings, definition),
+        tier,
+        tier_source,
         group: server.into(),
         summary,
         hot: false,
@@ -388,17 +391,18 @@ fn external_tool(
 
 /// The tier that the configuration gives, else Elevated; the server's own annotations are claims by a stranger and
 /// tighten at most, unless the user trusts them.
-fn external_tier(name: &str, settings: &ExternalSettings, definition: &Value) -> Tier {
+fn external_tier(name: &str, settings: &ExternalSettings, definition: &Value) -> (Tier, TierSource) {
     let configured =
         settings.tiers.iter().filter(|(glob, _)| glob.is_match(name)).map(|(_, tier)| *tier).max();
     let configured = configured.or(settings.tier);
     let hint = |key| definition.pointer(key).and_then(Value::as_bool) == Some(true);
-    let destructive = hint("/annotations/destructiveHint");
-    match settings.annotations {
-        AnnotationTrust::Ignore => configured.unwrap_or(Tier::Elevated),
-        _ if destructive => Tier::Restricted,
-        AnnotationTrust::Trust if hint("/annotations/readOnlyHint") => configured.unwrap_or(Tier::Standard),
-        _ => configured.unwrap_or(Tier::Elevated),
+    let destructive = hint("/annotations/destructiveHint") && settings.annotations != AnnotationTrust::Ignore;
+    let harmless = hint("/annotations/readOnlyHint") && settings.annotations == AnnotationTrust::Trust;
+    match configured {
+        Some(tier) if tier == Tier::Restricted || !destructive => (tier, TierSource::Declared),
+        _ if destructive => (Tier::Restricted, TierSource::Annotation),
+        _ if harmless => (Tier::Standard, TierSource::Annotation),
+        _ => (Tier::Elevated, TierSource::Default),
     }
 }
 
@@ -446,15 +450,18 @@ mod tests {
         let reads = json!({"annotations": {"readOnlyHint": true}});
         let glob = |glob: &str| Glob::new(glob).unwrap().compile_matcher();
         let mut settings = ExternalSettings::default();
-        assert_eq!(external_tier("a", &settings, &reads), Tier::Elevated);
-        assert_eq!(external_tier("a", &settings, &destroys), Tier::Restricted);
+        assert_eq!(external_tier("a", &settings, &reads), (Tier::Elevated, TierSource::Default));
+        assert_eq!(external_tier("a", &settings, &destroys), (Tier::Restricted, TierSource::Annotation));
         settings.annotations = AnnotationTrust::Trust;
-        assert_eq!(external_tier("a", &settings, &reads), Tier::Standard);
+        assert_eq!(external_tier("a", &settings, &reads), (Tier::Standard, TierSource::Annotation));
         settings.tier = Some(Tier::Standard);
         settings.tiers = vec![(glob("delete_*"), Tier::Restricted), (glob("*"), Tier::Standard)];
-        assert_eq!(external_tier("delete_all", &settings, &json!({})), Tier::Restricted);
-        assert_eq!(external_tier("get", &settings, &destroys), Tier::Restricted);
+        assert_eq!(
+            external_tier("delete_all", &settings, &json!({})),
+            (Tier::Restricted, TierSource::Declared)
+        );
+        assert_eq!(external_tier("get", &settings, &destroys), (Tier::Restricted, TierSource::Annotation));
         settings.annotations = AnnotationTrust::Ignore;
-        assert_eq!(external_tier("get", &settings, &destroys), Tier::Standard);
+        assert_eq!(external_tier("get", &settings, &destroys), (Tier::Standard, TierSource::Declared));
     }
 }

@@ -48,12 +48,24 @@ pub enum Origin {
     External,
 }
 
+/// Whose word a tool's tier is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TierSource {
+    /// That of the tool's author, of the catalogue that raised it, or of the configuration.
+    Declared,
+    /// Its own annotations', of an external tool.
+    Annotation,
+    /// Nobody's, of an external tool.
+    Default,
+}
+
 /// One tool of the catalogue.
 pub struct Tool {
     id: ToolId,
     alias: Option<ToolId>,
     origin: Origin,
     tier: Tier,
+    tier_source: TierSource,
     group: Arc<str>,
     summary: String,
     hot: bool,
@@ -81,6 +93,18 @@ impl Tool {
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.tier
+    }
+
+    /// Whose word the tier is.
+    #[must_use]
+    pub fn tier_source(&self) -> TierSource {
+        self.tier_source
+    }
+
+    /// What the tool says of itself under this name (MCP `ToolAnnotations`), such as `readOnlyHint`.
+    #[must_use]
+    pub fn hint(&self, name: &str) -> Option<bool> {
+        self.definition.get("annotations")?.get(name)?.as_bool()
     }
 
     /// The group it is given out with.

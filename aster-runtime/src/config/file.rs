@@ -95,17 +95,18 @@ pub(super) fn read(bytes: &[u8], path: &Path, reserved: &[&str]) -> Result<File,
     Err(reader.problems)
 }
 
-struct Reader<'a> {
-    path: &'a Path,
-    problems: Vec<Problem>,
+/// Reads a tree of nodes and notes what is wrong with it.
+pub(super) struct Reader<'a> {
+    pub(super) path: &'a Path,
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
-    fn problem(&mut self, at: Mark, message: impl Into<String>, help: impl Into<String>) {
+    pub(super) fn problem(&mut self, at: Mark, message: impl Into<String>, help: impl Into<String>) {
         self.problems.push(Problem::new(self.path, at, message, help));
     }
 
-    fn parse(&mut self, bytes: &[u8]) -> Option<Node> {
+    pub(super) fn parse(&mut self, bytes: &[u8]) -> Option<Node> {
         if bytes.len() > MAX_FILE_BYTES {
             let message = format!("the file is larger than {} KiB", MAX_FILE_BYTES / 1024);
             self.problem(Mark::default(), message, "a configuration of this size is a mistake");
@@ -405,7 +406,7 @@ impl Reader<'_> {
     }
 
     /// The entries of a mapping whose keys are fixed. Unknown keys are noted and skipped.
-    fn section<'n>(
+    pub(super) fn section<'n>(
         &mut self,
         node: &'n Node,
         what: &str,
@@ -426,7 +427,7 @@ impl Reader<'_> {
     }
 
     /// The entries of a mapping, each key once. Nothing at all is an empty mapping.
-    fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Vec<(&'n Node, &'n Node)> {
+    pub(super) fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Vec<(&'n Node, &'n Node)> {
         let entries = match &node.value {
             Value::Map(entries) => entries.as_slice(),
             Value::Null => &[],
@@ -457,7 +458,7 @@ impl Reader<'_> {
         kept
     }
 
-    fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+    pub(super) fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
         match &node.value {
             Value::List(items) => items,
             Value::Null => &[],
@@ -472,7 +473,7 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+    pub(super) fn scalar<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
         let text = node.value.scalar();
         if text.is_none() {
             let help = match node.value {
@@ -592,7 +593,7 @@ impl Reader<'_> {
         number.map(|number| (number, node.at))
     }
 
-    fn tier(&mut self, node: &Node, what: &str) -> Option<Tier> {
+    pub(super) fn tier(&mut self, node: &Node, what: &str) -> Option<Tier> {
         let tiers = [Tier::Standard, Tier::Elevated, Tier::Restricted];
         self.choice(node, what, &tiers.map(|tier| (tier.name(), tier)))
     }
@@ -606,7 +607,12 @@ impl Reader<'_> {
         self.choice(node, what, &choices)
     }
 
-    fn choice<T: Copy>(&mut self, node: &Node, what: &str, choices: &[(&'static str, T)]) -> Option<T> {
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
         let text = self.scalar(node, what)?;
         let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
         if found.is_none() {

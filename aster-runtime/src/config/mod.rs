@@ -33,6 +33,7 @@
 mod expand;
 mod file;
 mod merge;
+pub mod rules;
 pub mod trust;
 mod yaml;
 
@@ -335,11 +336,16 @@ pub fn state_directory() -> Option<PathBuf> {
 /// who can write to a parent directory speaks for the project. The user's own file is never a project's.
 #[must_use]
 pub fn project_file(directory: &Path, user: Option<&Path>) -> Option<PathBuf> {
+    nearest(directory, FILE_NAME, user)
+}
+
+/// The nearest file of this name upward to the root of the repository, and never the user's own.
+fn nearest(directory: &Path, name: &str, user: Option<&Path>) -> Option<PathBuf> {
     let directory = directory.canonicalize().ok()?;
     let user = user.and_then(|user| user.canonicalize().ok());
     let root = directory.ancestors().find(|ancestor| ancestor.join(".git").symlink_metadata().is_ok());
     let depth = root.map_or(1, |root| directory.components().count() - root.components().count() + 1);
-    directory.ancestors().take(depth).map(|ancestor| ancestor.join(FILE_NAME)).find(|file| {
+    directory.ancestors().take(depth).map(|ancestor| ancestor.join(name)).find(|file| {
         // What exists but cannot be looked at is the project's file too: reading it will say why it fails.
         let exists = !matches!(file.try_exists(), Ok(false)) && !file.is_dir();
         exists && file.canonicalize().ok().is_none_or(|file| Some(file) != user)

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use super::approval::{self, Approval};
 use super::egress::EgressPolicy;
-use super::hooks::{self, Said};
+use super::hooks::{self, Judged, Said};
 use super::limits::Slot;
-use super::rules::{self, Requirement};
+use super::real::real;
+use super::rules::{Caller, Facts, Requirement, Rule, Rules, Ruling};
 use super::{Check, Denied, Gate};
 use crate::call::Proposed;
-use crate::catalogue::Origin;
+use crate::catalogue::{Origin, Tool};
 use crate::scope::Scope;
-use crate::tool::ClientLink;
+use crate::session::Session;
+use crate::spec::Tier;
+use crate::tool::{ClientLink, JsonObject};
 
 /// A call that has passed the gate: its arguments are those that were checked and approved.
 #[derive(Debug)]
@@ -21,6 +24,7 @@ pub struct Admitted {
     rewritten: bool,
     by: String,
     context: Vec<String>,
+    tier: Tier,
     slot: Slot,
 }
 
@@ -37,7 +41,7 @@ impl Admitted {
         self.rewritten
     }
 
-    /// By what it was admitted: its tier, or who approved.
+    /// By what it was admitted: its tier, a rule, or who approved.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.by
@@ -51,6 +55,12 @@ impl Admitted {
     /// The place that the call has while it runs.
     pub(crate) fn take_slot(&mut self) -> Slot {
         std::mem::take(&mut self.slot)
+    }
+
+    /// The tier of this call: the tool's, or Restricted where a human was asked about it.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.tier
     }
 
     /// The call, to be sent.
@@ -76,17 +86,109 @@ pub async fn admit(
     check_scope(scope, &call)?;
     check_arguments(&call)?;
     let judged = hooks::before(&gate.hooks, &mut call, said, check_arguments).await?;
+    let rules = scope.rules();
+    let ruling = rule(rules, &call).await;
+    check_rules(&ruling)?;
+    let unheard = matches!(ruling.requirement, Requirement::Ask(_));
+    let ruling = hear(ruling, &judged, &call);
     check_egress(gate, &call)?;
-    let by = match rules::requirement(&call.tool, judged.ask) {
-        Requirement::Run => format!("tier {}", call.tool.tier()),
-        Requirement::Ask(why) => match approval::ask(gate, &call, &why, client).await {
-            Approval::Approved { by } => by,
-            Approval::Denied { reason } => return Err(Denied::new(Check::Approval, reason)),
-            Approval::Unasked { .. } => return Err(Denied::new(Check::Approval, "nobody can be asked")),
+    check_budget(&call.session, call.session.exhausted().is_none())?;
+    let mut tier = call.tool.tier();
+    let by = match (&ruling.requirement, &ruling.rule) {
+        (Requirement::Ask(why), place) => {
+            tier = Tier::Restricted;
+            match approval::ask(gate, &call, why, client).await {
+                Approval::Approved { by } => match place {
+                    Some(place) => format!("{by}, asked by the rule at {place}"),
+                    None => by,
+                },
+                Approval::Denied { reason } => return Err(denied_by(place, Check::Approval, reason)),
+                Approval::Unasked { .. } => {
+                    return Err(denied_by(place, Check::Approval, "nobody can be asked".to_owned()));
+                }
+            }
+        }
+        (_, Some(place)) => format!("the rule at {place}"),
+        (_, None) => match &judged.allow {
+            Some(hook) if unheard => hook.clone(),
+            _ => format!("tier {tier}"),
         },
     };
     let slot = gate.limits.enter(&call).await?;
-    Ok(Admitted { call, rewritten: judged.rewritten, by, context: judged.context, slot })
+    check_same_rules(gate, rules, &ruling, &judged, &call).await?;
+    check_budget(&call.session, call.session.take_call())?;
+    Ok(Admitted { call, rewritten: judged.rewritten, by, tier, context: judged.context, slot })
+}
+
+/// What the rules and the tier ask for.
+async fn rule(rules: &Arc<Rules>, call: &Proposed) -> Ruling {
+    if !rules.look_at_paths() {
+        return decide(rules, call);
+    }
+    // A file system may keep one waiting.
+    let (waiting, waited) = (Arc::clone(rules), call.clone());
+    let decided = tokio::task::spawn_blocking(move || decide(&waiting, &waited)).await;
+    decided.unwrap_or_else(|_| Ruling {
+        requirement: Requirement::Deny("the rules could not be asked; nothing was called".to_owned()),
+        rule: None,
+    })
+}
+
+fn decide(rules: &Rules, call: &Proposed) -> Ruling {
+    rules.decide(&facts(&call.session, &call.tool, &call.arguments))
+}
+
+/// What the rules make of a call that nobody makes, and all of them that match it.
+pub(crate) fn explain(
+    rules: &Rules,
+    session: &Session,
+    tool: &Tool,
+    arguments: &JsonObject,
+) -> (Ruling, Vec<Rule>) {
+    let facts = facts(session, tool, arguments);
+    (rules.decide(&facts), rules.matching(&facts).cloned().collect())
+}
+
+fn facts<'a>(session: &'a Session, tool: &'a Tool, arguments: &'a JsonObject) -> Facts<'a> {
+    let caller = Caller { agent: session.agent(), team: session.team() };
+    Facts { caller, tool, arguments, real: &real }
+}
+
+fn hear(ruling: Ruling, judged: &Judged, call: &Proposed) -> Ruling {
+    ruling.heard(&call.tool, judged.ask.as_deref(), judged.allow.is_some())
+}
+
+fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
+    match &ruling.requirement {
+        Requirement::Deny(reason) => Err(denied_by(&ruling.rule, Check::Rule, reason.clone())),
+        Requirement::Run | Requirement::Ask(_) => Ok(()),
+    }
+}
+
+/// A human may take minutes, and a call wait for its place, in which the rules may have become stricter.
+async fn check_same_rules(
+    gate: &Gate,
+    rules: &Arc<Rules>,
+    ruling: &Ruling,
+    judged: &Judged,
+    call: &Proposed,
+) -> Result<(), Denied> {
+    let now = Arc::clone(&gate.rules.borrow());
+    if Arc::ptr_eq(&now, rules) {
+        return Ok(());
+    }
+    let now = hear(rule(&now, call).await, judged, call);
+    check_rules(&now)?;
+    let unasked = ruling.requirement == Requirement::Run && now.requirement != Requirement::Run;
+    if unasked {
+        let message = "the rules changed while the call was decided; nothing was called. Call it again";
+        return Err(denied_by(&now.rule, Check::Changed, message.to_owned()));
+    }
+    Ok(())
+}
+
+fn denied_by(rule: &Option<Arc<str>>, check: Check, message: String) -> Denied {
+    Denied { by: rule.clone(), ..Denied::new(check, message) }
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.
@@ -99,6 +201,14 @@ fn check_scope(scope: &Scope, call: &Proposed) -> Result<(), Denied> {
 
 fn check_arguments(call: &Proposed) -> Result<(), Denied> {
     Ok(call.tool.check(&call.arguments)?)
+}
+
+fn check_budget(session: &Session, left: bool) -> Result<(), Denied> {
+    let Some(max) = session.profile().max_calls.filter(|_| !left) else { return Ok(()) };
+    Err(Denied::new(
+        Check::Budget,
+        format!("the session has made all of its {max} calls; nothing was called"),
+    ))
 }
 
 /// The arguments of a native tool that name a URL.

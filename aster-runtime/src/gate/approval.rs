@@ -47,7 +47,7 @@ impl fmt::Display for ApprovalRequest {
         writeln!(f, "{} wants to call {} ({})", text::one_line(&self.agent, 80), self.tool, self.tier)?;
         // Where a client reads Markdown, what stands after an empty line and four spaces is shown letter for letter
         // (CommonMark 4.4): without them a `<!--` in the summary or in a value would hide the rest.
-        writeln!(f, "\n    why you are asked: {}", self.why)?;
+        writeln!(f, "\n    why you are asked: {}", text::one_line(&self.why, 500))?;
         writeln!(f, "    it says it does:   {}", self.summary)?;
         writeln!(f, "    arguments:")?;
         // Line by line, so that nothing in a value can move the cursor; nothing is cut.
@@ -145,7 +145,8 @@ fn nobody_to_ask(call: &Proposed, why: &str, hint: Option<&str>) -> String {
         "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user can call \
          it from a terminal with `aster mcp call{named}`"
     );
-    if matches!(call.tool.origin(), Origin::External) && !named.is_empty() {
+    let by_tier = call.tool.tier() == Tier::Restricted;
+    if matches!(call.tool.origin(), Origin::External) && by_tier && !named.is_empty() {
         reason.push_str(&format!(
             ", or lower its tier in aster.yaml: `mcp.servers.{}.tiers: {{\"{}\": elevated}}` with `annotations: ignore`",
             id.server(),

@@ -8,18 +8,23 @@ pub mod approval;
 pub mod egress;
 pub mod hooks;
 pub mod limits;
+pub(crate) mod real;
 pub mod rules;
 pub mod secrets;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
+pub(crate) use admit::explain;
 pub use admit::{Admitted, admit};
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;
 use self::hooks::Hook;
 use self::limits::Limits;
+use self::rules::Rules;
 pub use crate::call::{Check, Denied};
 
 /// What the gate decides by.
@@ -32,6 +37,8 @@ pub struct Gate {
     pub approval_timeout: Duration,
     /// What looks at every call first.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// The rules, as they are now.
+    pub rules: watch::Receiver<Arc<Rules>>,
     /// Where a call's URLs may lead.
     pub egress: EgressPolicy,
     /// How many calls may run at once, and how many in a minute.
@@ -44,6 +51,7 @@ impl Default for Gate {
             approver: None,
             approval_timeout: Duration::from_secs(300),
             hooks: Vec::new(),
+            rules: watch::channel(Arc::default()).1,
             egress: EgressPolicy::default(),
             limits: Limits::default(),
         }

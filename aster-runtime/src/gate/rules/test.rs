@@ -1,0 +1,484 @@
+//! What a rule wants of one argument: a place among the arguments, and tests of the value that stands there.
+//!
+//! Whatever is unclear must end on the safe side, which is not the same for every rule. A rule that denies or asks reads
+//! *loosely*: one fitting value among several is enough, and every reading of it counts. A rule that allows reads
+//! *strictly*: every value must fit, and in one reading only.
+
+use std::borrow::Cow;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+use url::{Host, Url};
+
+use super::path::{PathGlobs, Surroundings};
+use super::{Real, RuleError};
+use crate::tool::JsonObject;
+
+/// How large a regular expression may become, in bytes. They run in linear time whatever they are.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// On which side a doubt ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// For rules that deny or ask.
+    Loose,
+    /// For rules that allow.
+    Strict,
+}
+
+/// One test of a value.
+///
+/// ```
+/// use aster_runtime::gate::rules::Test;
+///
+/// assert!(Test::regex([r"rm\s+-rf"]).is_ok());
+/// assert!(Test::regex(["("]).is_err());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Test(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Present,
+    Equals(Vec<String>),
+    Regex(Vec<Expression>),
+    Glob(Globs),
+    Range { min: f64, max: f64 },
+    Path(PathGlobs),
+    Host(Vec<HostGlob>),
+    Url(Globs),
+}
+
+impl Test {
+    /// There is a value, whatever it is; `null` is none.
+    #[must_use]
+    pub fn present() -> Self {
+        Self(Kind::Present)
+    }
+
+    /// The value is one of these texts, numbers or booleans, as they are written.
+    ///
+    /// # Errors
+    ///
+    /// Where there are none.
+    pub fn equals<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        Ok(Self(Kind::Equals(some(values.into_iter().map(Into::into).collect())?)))
+    }
+
+    /// One of these regular expressions is found in the value; in a rule that allows, one of them matches all of it.
+    ///
+    /// # Errors
+    ///
+    /// Where one does not parse or becomes too large, or there are none.
+    pub fn regex<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        let compiled = patterns.into_iter().map(|pattern| Expression::new(pattern.as_ref()));
+        Ok(Self(Kind::Regex(some(compiled.collect::<Result<_, _>>()?)?)))
+    }
+
+    /// One of these globs matches the value; `*` matches any characters.
+    ///
+    /// # Errors
+    ///
+    /// Where one does not parse, or there are none.
+    pub fn glob<S: AsRef<str>>(globs: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        Ok(Self(Kind::Glob(Globs::new(globs)?)))
+    }
+
+    /// The value is a number between these, both included; a rule that denies or asks reads a number in a text too.
+    ///
+    /// # Errors
+    ///
+    /// Where both are missing, or no number is between them.
+    pub fn range(min: Option<f64>, max: Option<f64>) -> Result<Self, RuleError> {
+        if min.is_none() && max.is_none() {
+            return Err(RuleError::new("a range has no end", "write `min`, `max` or both"));
+        }
+        let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+        if min > max || min.is_nan() || max.is_nan() {
+            return Err(RuleError::new("no number is in the range", "`min` is the smaller one"));
+        }
+        Ok(Self(Kind::Range { min, max }))
+    }
+
+    /// The value is a path that one of these names or that lies below it; see [`PathGlobs`].
+    #[must_use]
+    pub fn path(globs: PathGlobs) -> Self {
+        Self(Kind::Path(globs))
+    }
+
+    /// The value is a URL whose host is one of these: `example.com`, an address, or `*.example.com` for everything below
+    /// it. A rule that denies or asks reads `host`, `host:port` and `user@host` too.
+    ///
+    /// # Errors
+    ///
+    /// Where one is no host, or there are none.
+    pub fn host<S: AsRef<str>>(hosts: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        let parsed = hosts.into_iter().map(|host| HostGlob::new(host.as_ref()));
+        Ok(Self(Kind::Host(some(parsed.collect::<Result<_, _>>()?)?)))
+    }
+
+    /// The value is a URL that one of these globs matches in its normal form, such as `https://example.com/*`.
+    ///
+    /// # Errors
+    ///
+    /// Where one does not parse, or there are none.
+    pub fn url<S: AsRef<str>>(globs: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        Ok(Self(Kind::Url(Globs::new(globs)?)))
+    }
+
+    pub(super) fn is_of_paths(&self) -> bool {
+        matches!(self.0, Kind::Path(_))
+    }
+
+    /// Whether what passes the other passes this one too, as far as can be told.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let all = |wide: &[String], narrow: &[String]| narrow.iter().all(|one| wide.contains(one));
+        match (&self.0, &other.0) {
+            (Kind::Present, _) => true,
+            (Kind::Equals(wide), Kind::Equals(narrow)) => all(wide, narrow),
+            (Kind::Glob(wide), Kind::Equals(narrow)) => narrow.iter().all(|text| wide.is_match(text)),
+            (Kind::Glob(wide), Kind::Glob(narrow)) | (Kind::Url(wide), Kind::Url(narrow)) => {
+                wide.covers(narrow)
+            }
+            (Kind::Regex(wide), Kind::Regex(narrow)) => {
+                narrow.iter().all(|one| wide.iter().any(|other| other.text() == one.text()))
+            }
+            (Kind::Range { min, max }, Kind::Range { min: low, max: high }) => min <= low && high <= max,
+            (Kind::Path(wide), Kind::Path(narrow)) => wide.covers(narrow),
+            (Kind::Host(wide), Kind::Host(narrow)) => {
+                narrow.iter().all(|one| wide.iter().any(|other| other.covers(one)))
+            }
+            _ => false,
+        }
+    }
+
+    fn passes(&self, value: &Value, reading: Reading, surroundings: &Surroundings, real: Real<'_>) -> bool {
+        let loose = reading == Reading::Loose;
+        let Some(text) = text_of(value) else { return false };
+        match &self.0 {
+            Kind::Present => true,
+            Kind::Equals(texts) => {
+                texts.iter().any(|expected| *expected == text || equal_numbers(expected, &text, value, loose))
+            }
+            Kind::Regex(expressions) => expressions.iter().any(|expression| match reading {
+                Reading::Loose => expression.anywhere.is_match(&text),
+                Reading::Strict => expression.whole.is_match(&text),
+            }),
+            Kind::Glob(globs) => globs.is_match(&text),
+            Kind::Range { min, max } => {
+                let number = match value {
+                    Value::String(text) if loose => text.trim().parse().ok(),
+                    other => other.as_f64(),
+                };
+                number.is_some_and(|number| (*min..=*max).contains(&number))
+            }
+            Kind::Path(globs) => match value {
+                Value::String(text) => globs.match_text(text, loose, surroundings, real),
+                _ => false,
+            },
+            Kind::Host(globs) => {
+                let Some(host) = host_of(&text, loose) else { return false };
+                globs.iter().any(|glob| glob.matches(&host))
+            }
+            Kind::Url(globs) => {
+                let url = url_of(&text).is_some_and(|url| globs.is_match(url.as_str()));
+                url || (loose && globs.is_match(&text))
+            }
+        }
+    }
+}
+
+/// A scalar as text; `null`, lists and objects have none.
+fn text_of(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Bool(on) => Some(Cow::Borrowed(if *on { "true" } else { "false" })),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// `1` and `1.0` are one number.
+fn equal_numbers(expected: &str, text: &str, value: &Value, loose: bool) -> bool {
+    let numbers = || expected.trim().parse::<f64>().ok().zip(text.trim().parse::<f64>().ok());
+    (loose || value.is_number()) && numbers().is_some_and(|(expected, number)| expected == number)
+}
+
+/// A regular expression, to be found somewhere or to match everything.
+#[derive(Debug, Clone)]
+struct Expression {
+    anywhere: Regex,
+    whole: Regex,
+}
+
+impl Expression {
+    fn new(pattern: &str) -> Result<Self, RuleError> {
+        let compile = |pattern: &str| {
+            RegexBuilder::new(pattern).size_limit(MAX_REGEX_BYTES).build().map_err(|error| {
+                let why = match error {
+                    regex::Error::CompiledTooBig(_) => "it becomes too large".to_owned(),
+                    // The last line says what; those before show where, over several lines.
+                    error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+                };
+                let why = why.trim_start_matches("error: ");
+                RuleError::new(format!("the regular expression does not work: {why}"), "")
+            })
+        };
+        Ok(Self { anywhere: compile(pattern)?, whole: compile(&format!(r"\A(?:{pattern})\z"))? })
+    }
+
+    fn text(&self) -> &str {
+        self.anywhere.as_str()
+    }
+}
+
+/// Globs over texts, in which `*` matches any characters.
+#[derive(Debug, Clone)]
+pub(super) struct Globs {
+    texts: Vec<String>,
+    set: GlobSet,
+}
+
+impl Globs {
+    pub(super) fn new<S: AsRef<str>>(globs: impl IntoIterator<Item = S>) -> Result<Self, RuleError> {
+        let texts = some(globs.into_iter().map(|glob| glob.as_ref().to_owned()).collect::<Vec<_>>())?;
+        let mut set = GlobSetBuilder::new();
+        for text in &texts {
+            let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
+            set.add(glob.map_err(|error| RuleError::glob(text, &error))?);
+        }
+        let set = set.build().map_err(|error| RuleError::glob(&texts.join(", "), &error))?;
+        Ok(Self { texts, set })
+    }
+
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        self.set.is_match(text)
+    }
+
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    /// Whether these match all that the others match, as far as can be told.
+    pub(super) fn covers(&self, others: &Self) -> bool {
+        others.texts.iter().all(|other| self.texts.iter().any(|own| covers(own, other)))
+    }
+}
+
+/// Whether a glob matches all that another matches, as far as can be told: they are the same, or this one is a fixed
+/// beginning, a `*` and nothing more, with which the other begins.
+pub(super) fn covers(wide: &str, narrow: &str) -> bool {
+    let special = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
+    let prefix = wide.strip_suffix("**").or_else(|| wide.strip_suffix('*'));
+    wide == narrow
+        || prefix.is_some_and(|prefix| !special(prefix) && narrow.starts_with(prefix))
+        || (!special(narrow) && Globs::new([wide]).is_ok_and(|wide| wide.is_match(narrow)))
+}
+
+/// A host, or everything below one.
+#[derive(Debug, Clone, PartialEq)]
+enum HostGlob {
+    Exactly(Host),
+    Below(String),
+    Any,
+}
+
+impl HostGlob {
+    fn new(text: &str) -> Result<Self, RuleError> {
+        let help = "write `example.com`, `*.example.com`, an address or `*`, without scheme, port and path";
+        let host = |text: &str| match Host::parse(text) {
+            Ok(host) if !text.is_empty() => Ok(canonical(host)),
+            _ => Err(RuleError::new(format!("`{text}` is no host"), help)),
+        };
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        match text.strip_prefix("*.") {
+            Some(below) => match host(below)? {
+                Host::Domain(name) => Ok(Self::Below(format!(".{name}"))),
+                _ => Err(RuleError::new(format!("`{text}` is no host"), help)),
+            },
+            None => Ok(Self::Exactly(host(text)?)),
+        }
+    }
+
+    fn matches(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Self::Any, _) => true,
+            (Self::Exactly(own), host) => own == host,
+            (Self::Below(suffix), Host::Domain(name)) => name.ends_with(suffix),
+            (Self::Below(_), _) => false,
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        match other {
+            Self::Exactly(host) => self.matches(host),
+            Self::Below(suffix) => match self {
+                Self::Below(own) => suffix.ends_with(own),
+                other => *other == Self::Any,
+            },
+            Self::Any => *self == Self::Any,
+        }
+    }
+}
+
+/// A name without its last dot, an address in its plain form.
+fn canonical(host: Host) -> Host {
+    match host {
+        Host::Domain(name) => Host::Domain(name.strip_suffix('.').unwrap_or(&name).to_lowercase()),
+        Host::Ipv6(address) => match address.to_canonical() {
+            std::net::IpAddr::V4(address) => Host::Ipv4(address),
+            std::net::IpAddr::V6(address) => Host::Ipv6(address),
+        },
+        Host::Ipv4(address) => Host::Ipv4(address),
+    }
+}
+
+/// A text that is a URL with a host.
+fn url_of(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(Url::has_host)
+}
+
+fn host_of(text: &str, loose: bool) -> Option<Host> {
+    let named = |url: &Url| match url.host()? {
+        // Schemes that the URL standard does not know keep their host as it is written.
+        Host::Domain(name) => Host::parse(name).ok().map(canonical),
+        host => Some(canonical(host.to_owned())),
+    };
+    if let Some(url) = url_of(text) {
+        return named(&url);
+    }
+    let text = text.trim();
+    let bare = loose && !text.is_empty() && !text.contains(char::is_whitespace);
+    bare.then(|| Url::parse(&format!("http://{text}")).ok()).flatten().and_then(|url| named(&url))
+}
+
+/// Where among the arguments: a JSON pointer (RFC 6901) in which `*` stands for every member or item, or `any`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Every value, however deep, and the keys.
+    Anywhere,
+    At(Vec<Step>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Each,
+}
+
+impl Place {
+    pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
+        if text == "any" {
+            return Ok(Self::Anywhere);
+        }
+        let Some(steps) = text.strip_prefix('/') else {
+            let help = format!("write `/{text}`, or `any` for all arguments");
+            return Err(RuleError::new(format!("`{text}` is no JSON pointer"), help));
+        };
+        let step = |step: &str| match step {
+            "*" => Step::Each,
+            key => Step::Key(key.replace("~1", "/").replace("~0", "~")),
+        };
+        Ok(Self::At(steps.split('/').map(step).collect()))
+    }
+
+    /// The scalars that stand there, however deep.
+    fn scalars<'a>(&self, arguments: &'a JsonObject, reading: Reading) -> Vec<Cow<'a, Value>> {
+        // Not by recursion: how deep arguments are is their author's choice.
+        let mut found = Vec::new();
+        let mut waiting: Vec<&Value> = Vec::new();
+        match self {
+            Self::Anywhere => {
+                waiting.extend(arguments.values());
+                if reading == Reading::Loose {
+                    found.extend(arguments.keys().map(|key| Cow::Owned(Value::from(key.as_str()))));
+                }
+            }
+            Self::At(steps) => waiting.extend(at(steps, arguments)),
+        }
+        while let Some(value) = waiting.pop() {
+            match value {
+                Value::Array(items) => waiting.extend(items),
+                Value::Object(members) => {
+                    waiting.extend(members.values());
+                    if *self == Self::Anywhere && reading == Reading::Loose {
+                        found.extend(members.keys().map(|key| Cow::Owned(Value::from(key.as_str()))));
+                    }
+                }
+                Value::Null => {}
+                scalar => found.push(Cow::Borrowed(scalar)),
+            }
+        }
+        found
+    }
+}
+
+/// The values at these steps.
+fn at<'a>(steps: &[Step], arguments: &'a JsonObject) -> Vec<&'a Value> {
+    let Some((first, rest)) = steps.split_first() else { return Vec::new() };
+    let mut here: Vec<&Value> = match first {
+        Step::Key(key) => arguments.get(key).into_iter().collect(),
+        Step::Each => arguments.values().collect(),
+    };
+    for step in rest {
+        here = here
+            .into_iter()
+            .flat_map(|value| -> Vec<&Value> {
+                match (value, step) {
+                    (Value::Object(members), Step::Key(key)) => members.get(key).into_iter().collect(),
+                    (Value::Object(members), Step::Each) => members.values().collect(),
+                    (Value::Array(items), Step::Key(index)) => {
+                        index.parse::<usize>().ok().and_then(|index| items.get(index)).into_iter().collect()
+                    }
+                    (Value::Array(items), Step::Each) => items.iter().collect(),
+                    _ => Vec::new(),
+                }
+            })
+            .collect();
+    }
+    here
+}
+
+/// A place and the tests that one value there must pass together.
+#[derive(Debug, Clone)]
+pub(super) struct Argument {
+    pub(super) place: Place,
+    pub(super) tests: Vec<Test>,
+}
+
+impl Argument {
+    pub(super) fn matches(
+        &self,
+        arguments: &JsonObject,
+        reading: Reading,
+        surroundings: &Surroundings,
+        real: Real<'_>,
+    ) -> bool {
+        let values = self.place.scalars(arguments, reading);
+        let mut fitting = values
+            .iter()
+            .map(|value| self.tests.iter().all(|test| test.passes(value, reading, surroundings, real)));
+        match reading {
+            Reading::Loose => fitting.any(|fits| fits),
+            Reading::Strict => !values.is_empty() && fitting.all(|fits| fits),
+        }
+    }
+
+    /// Whether what passes the other passes this one too, as far as can be told.
+    pub(super) fn covers(&self, other: &Self, reading: Reading) -> bool {
+        let anywhere = self.place == Place::Anywhere && reading == Reading::Loose;
+        (anywhere || self.place == other.place)
+            && self.tests.iter().all(|test| other.tests.iter().any(|narrow| test.covers(narrow)))
+    }
+}
+
+/// A list that says nothing matches nothing, which nobody means.
+pub(super) fn some<T>(list: Vec<T>) -> Result<Vec<T>, RuleError> {
+    match list.is_empty() {
+        true => Err(RuleError::new("an empty list matches nothing", "leave the key out, or name something")),
+        false => Ok(list),
+    }
+}
