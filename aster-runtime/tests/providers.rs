@@ -1,5 +1,4 @@
 //! What an export says and what it loses, of schemas that no Rust type has. `arguments.rs` has those of Rust types.
-#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::collections::BTreeSet;
 
