@@ -307,9 +307,3 @@ fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Ar
     }
     StdioUpstream::spawn(stdio)
 }
-
-/// What this command offers of its own is consistent, and as it was reviewed.
-#[cfg(test)]
-mod tests {
-    aster_runtime::catalogue_tests!(super::NATIVE);
-}
