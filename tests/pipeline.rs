@@ -263,11 +263,10 @@ fn execute(name: &str, arguments: Value) -> Value {
 async fn calls_of_each_tier_leave_their_records() {
     let Bench { session, audit, .. } = bench().await;
     assert_eq!(session.call(&execute("desk/add", json!({"a": 2, "b": 3}))).await.to_text(), "5");
-    assert_eq!(
-        session.call(&execute("desk/keep", json!({"text": "x hunter2hunter2"}))).await.to_text(),
-        "x hunter2hunter2"
-    );
-    let [intent, add, _, keep] = &audit.all()[..] else { panic!("{:?}", audit.all()) };
+    let told = session.call(&execute("desk/keep", json!({"text": "x hunter2hunter2"}))).await.to_text();
+    assert!(told.contains("`/text` (configured-secret)"), "{told}");
+    assert_eq!(session.call(&execute("desk/keep", json!({"text": "x"}))).await.to_text(), "x");
+    let [intent, add, denied, _, keep] = &audit.all()[..] else { panic!("{:?}", audit.all()) };
     assert_eq!(
         (&intent["stage"], &intent["decision"]),
         (&json!("intent"), &json!({"admitted": "tier standard"}))
@@ -280,8 +279,10 @@ async fn calls_of_each_tier_leave_their_records() {
         add.get("arguments").is_none() && add.get("result").is_none() && add["arguments_digest"].is_string()
     );
     assert_eq!(intent["call_id"], add["call_id"]);
-    assert_eq!(keep["arguments"], json!({"text": "x [redacted]"}));
-    assert_eq!(keep["result"]["content"][0]["text"], "x [redacted]");
+    assert_eq!(denied["arguments"], json!({"text": "x [redacted]"}));
+    assert_eq!(denied["decision"], json!({"denied": "secrets"}));
+    assert_eq!(keep["arguments"], json!({"text": "x"}));
+    assert_eq!(keep["result"]["content"][0]["text"], "x");
 }
 
 #[tokio::test]

@@ -11,10 +11,9 @@ use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::config::trust::{self, TrustStore};
-use aster_runtime::config::{self, Config, ConfigError, ServerConfig, Sources};
+use aster_runtime::config::{self, Config, ConfigError, Destinations, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
 use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
-use aster_runtime::gate::egress::EgressPolicy;
 use aster_runtime::provider::Provider;
 use aster_runtime::serve::Interrupt;
 use aster_runtime::text::one_line;
@@ -158,7 +157,11 @@ pub(crate) async fn serving(
 }
 
 fn profile(agent: &str, config: &Config) -> Profile {
-    let profile = Profile::new(agent);
+    let mut profile = Profile::new(agent);
+    // Every entry was read when the file was; one that is no host is an error then.
+    if let Some(Ok(limits)) = config.agents.get(agent).map(Destinations::policy) {
+        profile = profile.egress(limits);
+    }
     match &config.project {
         Some(project) => profile.project(one_line(&project.display().to_string(), 4096)),
         None => profile,
@@ -196,8 +199,7 @@ async fn host(
             Arc::new(Unwritable)
         }
     };
-    let egress =
-        EgressPolicy::default().allow_private(&config.allow_private).map_err(|error| wrong(&error))?;
+    let egress = config.egress().map_err(|error| wrong(&error))?;
     let mut builder = Host::builder()
         .catalogue(NATIVE)
         .config(ProgressiveConfig {
@@ -211,7 +213,9 @@ async fn host(
         .egress(egress)
         .limits(config.limits.clone())
         .audit(audit)
+        .secret_policy(config.secrets.clone())
         .secrets(config.secret_values().iter().cloned())
+        .unrecorded(config.private_values().iter().cloned())
         .secrets(token.map(str::to_owned));
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
@@ -223,7 +227,7 @@ async fn host(
         builder = builder.approver(approver);
     }
     for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
-        builder = builder.with_upstream(upstream(server, &store, config.secret_values()));
+        builder = builder.with_upstream(upstream(server, &store, config));
     }
     builder.build().await.map_err(|error| wrong(&error))
 }
@@ -277,7 +281,7 @@ impl AuditSink for Unwritable {
 
 /// The connection to one server. This is the one place that starts what a configuration names, and it does not start
 /// what nobody has consented to.
-fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Arc<dyn Upstream> {
+fn upstream(server: &ServerConfig, store: &TrustStore, config: &Config) -> Arc<dyn Upstream> {
     let idle = |health| IdleUpstream::new(&server.name, server.settings.clone(), health);
     if server.disabled {
         return idle(Health::Disabled);
@@ -291,7 +295,7 @@ fn upstream(server: &ServerConfig, store: &TrustStore, secrets: &[String]) -> Ar
     };
     let mut stdio = StdioServer::new(&server.name, &launch.command)
         .args(launch.args.iter().cloned())
-        .secrets(secrets.iter().cloned())
+        .secrets(config.secret_values().iter().chain(config.private_values()).cloned())
         .settings(server.settings.clone());
     for (name, value) in &launch.env {
         stdio = stdio.env(name, value);

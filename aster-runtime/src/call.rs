@@ -42,6 +42,8 @@ pub enum Check {
     Hook,
     /// A URL leads where calls may not go.
     Egress,
+    /// An argument holds a secret.
+    Secrets,
     /// The session has made all the calls that it may.
     Budget,
     /// A human, or the lack of one.

@@ -28,7 +28,7 @@ use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{self, Done, Hook};
 use crate::gate::limits::Limits;
 use crate::gate::rules::{Rule, Rules, Ruling};
-use crate::gate::secrets::Redactor;
+use crate::gate::secrets::{Redactor, SecretPolicy, Severity};
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
@@ -93,6 +93,7 @@ pub struct HostBuilder {
     gate: Gate,
     audit: Arc<dyn AuditSink>,
     secrets: Vec<String>,
+    unrecorded: Vec<String>,
     call_timeout: Duration,
 }
 
@@ -111,6 +112,7 @@ impl HostBuilder {
             gate: Gate::default(),
             audit: Arc::new(Traced),
             secrets: Vec::new(),
+            unrecorded: Vec::new(),
             call_timeout: DEFAULT_CALL_TIMEOUT,
         }
     }
@@ -232,10 +234,27 @@ impl HostBuilder {
         self
     }
 
-    /// Adds values that must never stand in the audit or in an error.
+    /// Sets what becomes of secrets in calls and in their results. Default: such calls are denied, and results are shown
+    /// without them.
+    #[must_use]
+    pub fn secret_policy(mut self, policy: SecretPolicy) -> Self {
+        self.gate.secrets = policy;
+        self
+    }
+
+    /// Adds values that are secret: they never stand in the audit or in an error, and the policy of secrets looks for them
+    /// in calls and results.
     #[must_use]
     pub fn secrets<S: Into<String>>(mut self, values: impl IntoIterator<Item = S>) -> Self {
         self.secrets.extend(values.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds values that never stand in the audit or in an error, and that calls and results may hold all the same: what a
+    /// configuration says of paths and names.
+    #[must_use]
+    pub fn unrecorded<S: Into<String>>(mut self, values: impl IntoIterator<Item = S>) -> Self {
+        self.unrecorded.extend(values.into_iter().map(Into::into));
         self
     }
 
@@ -281,7 +300,11 @@ impl HostBuilder {
             updates: updates.clone(),
             availability: Availability::default(),
         };
-        let redactor = Redactor::new(self.secrets);
+        let mut gate = self.gate;
+        gate.secrets = gate.secrets.known(&self.secrets);
+        // What is let through by an exception is no less a secret in a record.
+        let redactor =
+            Redactor::new(self.secrets.iter().chain(&self.unrecorded)).with_formats(Severity::Medium);
         let natives = start_natives(&self.entries, self.states, &env, &withheld, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
@@ -306,7 +329,7 @@ impl HostBuilder {
             config: self.config,
             provider: self.provider,
             indexes: self.indexes,
-            gate: self.gate,
+            gate,
             audit: self.audit,
             redactor,
             updates,
@@ -949,7 +972,7 @@ impl HostSession {
             trail.intent(&admitted)?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
-                .with_client(options.client)
+                .with_client(options.client.map(|client| gate::discreet(&shared.gate.secrets, client)))
                 .with_updates(shared.updates.clone())
                 .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
             let notes = admitted.take_context();
@@ -968,7 +991,8 @@ impl HostSession {
                 };
                 ran.result = hooks::after(&shared.gate.hooks, done, trail.hooks()).await;
             }
-            ran.result = target.complete(tool, ran.result.with_notes(notes));
+            let result = target.complete(tool, ran.result.with_notes(notes));
+            ran.result = gate::withhold(&shared.gate.secrets, result);
             Ok(ran)
         };
         let ended = tokio::select! {

@@ -120,6 +120,18 @@ impl EgressClient {
         made.as_ref().map_err(|reason| Kind::NoClient { reason: reason.clone() })
     }
 
+    /// The same client for one session, within what limits that besides: [`Session::egress`](crate::Session::egress).
+    #[must_use]
+    pub fn within(&self, limits: Option<&EgressPolicy>) -> Self {
+        match limits {
+            Some(limits) => {
+                let policy = EgressPolicy::clone(&self.policy).within(limits);
+                Self { policy: Arc::new(policy), ..self.clone() }
+            }
+            None => self.clone(),
+        }
+    }
+
     /// The policy it works under.
     #[must_use]
     pub fn policy(&self) -> &EgressPolicy {

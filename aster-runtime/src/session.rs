@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
+use crate::gate::egress::EgressPolicy;
 use crate::id::ToolId;
 
 /// What a host says of an agent before it runs: its name and what it may see.
@@ -29,6 +30,7 @@ pub struct Profile {
     pub(crate) require_describe: bool,
     pub(crate) defaults: BTreeMap<ToolId, Map<String, Value>>,
     pub(crate) max_calls: Option<u32>,
+    pub(crate) egress: Option<EgressPolicy>,
 }
 
 tokio::task_local! {
@@ -123,6 +125,14 @@ impl Profile {
     #[must_use]
     pub fn max_calls(mut self, calls: u32) -> Self {
         self.max_calls = Some(calls);
+        self
+    }
+
+    /// Limits where the URLs of the agent's calls may lead, by the `allow` and `deny` of a policy: within what the host
+    /// allows.
+    #[must_use]
+    pub fn egress(mut self, policy: EgressPolicy) -> Self {
+        self.egress = Some(policy);
         self
     }
 
@@ -252,6 +262,12 @@ impl Session {
                 arguments.insert(name.clone(), value.clone());
             }
         }
+    }
+
+    /// What limits the URLs of its calls besides the host's own policy.
+    #[must_use]
+    pub fn egress(&self) -> Option<&EgressPolicy> {
+        self.profile.egress.as_ref()
     }
 
     /// The run's id, a UUID of version 7.

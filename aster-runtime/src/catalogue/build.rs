@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
 use super::{Origin, Prompt, Resource, Server, TierSource, Tool, schema, url_arguments};
+use crate::gate::egress::Governed;
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
@@ -247,6 +248,9 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
             Err(reason) => return problem(reason),
         },
     };
+    let governed = Governed::of(&schema)
+        .with(spec.url_arguments.iter().copied())
+        .open_world(spec.annotations.open_world == Some(true));
     let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
     Some(Arc::new(Tool {
         id: ToolId::new(spec.server, spec.name),
@@ -261,6 +265,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         urls: url_arguments(spec, &schema),
         definition: native_definition(spec, schema),
         checker,
+        governed,
     }))
 }
 
@@ -370,6 +375,12 @@ fn external_tool(
     if summary.is_empty() {
         summary = text::one_line(name, SUMMARY);
     }
+    let hint = definition.pointer("/annotations/openWorldHint").and_then(Value::as_bool);
+    // Only what says so: most servers say nothing, and a list of theirs that holds URLs is no call to them.
+    let governed = Governed::of(&input_schema)
+        .with(settings.url_arguments.iter().cloned())
+        .without(settings.free_arguments.iter().cloned())
+        .open_world(hint == Some(true));
     let mut fields = fields.clone();
     fields.insert("inputSchema".to_owned(), input_schema);
     let (tier, tier_source) = external_tier(name, settings, definition);
@@ -386,6 +397,7 @@ fn external_tool(
         definition: Value::Object(fields),
         urls: Vec::new(),
         checker,
+        governed,
     })
 }
 

@@ -82,4 +82,8 @@ pub struct ExternalSettings {
     pub tiers: Vec<(GlobMatcher, Tier)>,
     /// How much its annotations count.
     pub annotations: AnnotationTrust,
+    /// Arguments that name a URL or a host although neither their names nor the schema say so, at whatever depth.
+    pub url_arguments: Vec<String>,
+    /// Arguments that name none although it looks as if they did.
+    pub free_arguments: Vec<String>,
 }

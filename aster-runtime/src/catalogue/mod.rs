@@ -32,6 +32,7 @@ pub use schema::{Violation, signature};
 pub(crate) use urls::{takes_url, url_arguments};
 
 use self::checker::Checker;
+use crate::gate::egress::Governed;
 use crate::gate::secrets::REDACTED;
 use crate::id::ToolId;
 use crate::provider::{Export, Provider};
@@ -74,6 +75,7 @@ pub struct Tool {
     /// The arguments that name a URL, of a native tool.
     urls: Vec<String>,
     checker: Checker,
+    governed: Governed,
 }
 
 impl Tool {
@@ -177,6 +179,12 @@ impl Tool {
     /// The arguments that name a URL, of a native tool.
     pub(crate) fn url_arguments(&self) -> &[String] {
         &self.urls
+    }
+
+    /// Which of its arguments name a destination, so that the egress governs them.
+    #[must_use]
+    pub fn governed(&self) -> &Governed {
+        &self.governed
     }
 
     /// The arguments that no record shows.

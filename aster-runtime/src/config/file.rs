@@ -3,7 +3,7 @@
 //! Constraint: a problem never ends the reading. What is wrong is noted, and the rest is read, so that one run names
 //! everything that has to be mended. No message quotes a value of `command`, `args`, `env` or `cwd`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -12,11 +12,12 @@ use globset::{Glob, GlobMatcher};
 
 use super::expand::Template;
 use super::yaml::{self, Mark, Node, Value};
-use super::{MAX_FILE_BYTES, Problem};
+use super::{Destinations, MAX_FILE_BYTES, Problem};
 use crate::catalogue::AnnotationTrust;
-use crate::gate::egress::EgressPolicy;
+use crate::gate::egress;
 use crate::gate::hooks::{Event, Matcher, OnFailure};
 use crate::gate::limits::{Limit, Limits};
+use crate::gate::secrets::{self, Incoming, Outgoing, SecretPolicy, Severity};
 use crate::id;
 use crate::spec::Tier;
 use crate::text::one_line;
@@ -32,6 +33,10 @@ pub(super) struct File {
     pub(super) search_limit: Option<(usize, Mark)>,
     pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
+    pub(super) destinations: Destinations,
+    pub(super) agents: BTreeMap<String, Destinations>,
+    pub(super) agents_at: Option<Mark>,
+    pub(super) secrets: Option<(SecretPolicy, Mark)>,
     pub(super) audit_path: Option<(Text, Mark)>,
     pub(super) hooks: Vec<HookEntry>,
     pub(super) limits: Option<(Limits, Mark)>,
@@ -64,6 +69,8 @@ pub(super) struct Server {
     pub(super) tier: Option<(Tier, Mark)>,
     pub(super) tiers: Vec<(GlobMatcher, Tier, Mark)>,
     pub(super) annotations: Option<(AnnotationTrust, Mark)>,
+    pub(super) url_arguments: Vec<String>,
+    pub(super) free_arguments: Option<(Vec<String>, Mark)>,
     pub(super) startup_timeout: Option<Duration>,
     pub(super) call_timeout: Option<Duration>,
 }
@@ -134,16 +141,15 @@ impl Reader<'_> {
     }
 
     fn root(&mut self, root: &Node, file: &mut File, reserved: &[&str]) {
-        for (key, value) in self.section(root, "the file", &["mcp", "egress", "audit", "hooks", "limits"]) {
+        for (key, value) in
+            self.section(root, "the file", &["mcp", "egress", "secrets", "audit", "hooks", "limits"])
+        {
             match key {
                 "mcp" => self.mcp(value, file, reserved),
                 "hooks" => self.hooks(value, file),
                 "limits" => file.limits = Some((self.limits(value), value.at)),
-                "egress" => {
-                    for (_, value) in self.section(value, "`egress`", &["allow_private"]) {
-                        file.allow_private = Some((self.destinations(value), value.at));
-                    }
-                }
+                "egress" => self.egress(value, file),
+                "secrets" => file.secrets = Some((self.secrets(value), value.at)),
                 _ => {
                     for (_, value) in self.section(value, "`audit`", &["path"]) {
                         file.audit_path = self.path(value, "`audit.path`").map(|text| (text, value.at));
@@ -151,6 +157,75 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+
+    fn egress(&mut self, node: &Node, file: &mut File) {
+        let mut lists = Destinations::default();
+        for (key, value) in self.section(node, "`egress`", &["allow", "deny", "allow_private", "agents"]) {
+            match key {
+                "allow" => lists.allow = self.hosts(value, "`egress.allow`", Some("nothing")),
+                "deny" => lists.deny = self.hosts(value, "`egress.deny`", None),
+                "allow_private" => {
+                    file.allow_private = Some((self.hosts(value, "`egress.allow_private`", None), value.at));
+                }
+                _ => {
+                    file.agents_at = Some(value.at);
+                    for (agent, value) in self.entries(value, "`egress.agents`") {
+                        let agent = agent.value.scalar().unwrap_or_default();
+                        let what = format!("`egress.agents.{}`", one_line(agent, 64));
+                        let mut lists = Destinations::default();
+                        for (key, value) in self.section(value, &what, &["allow", "deny"]) {
+                            match key {
+                                "allow" => {
+                                    lists.allow =
+                                        self.hosts(value, &format!("`allow` of {what}"), Some("nothing"))
+                                }
+                                _ => lists.deny = self.hosts(value, &format!("`deny` of {what}"), None),
+                            }
+                        }
+                        file.agents.insert(agent.to_owned(), lists);
+                    }
+                }
+            }
+        }
+        file.destinations = lists;
+    }
+
+    fn secrets(&mut self, node: &Node) -> SecretPolicy {
+        let mut policy = SecretPolicy::default();
+        for (key, value) in self.section(node, "`secrets`", &["outgoing", "incoming", "least", "except"]) {
+            match key {
+                "outgoing" => {
+                    let choices = [
+                        ("block", Outgoing::Block),
+                        ("redact", Outgoing::Redact),
+                        ("allow", Outgoing::Allow),
+                    ];
+                    let chosen = self.choice(value, "`secrets.outgoing`", &choices);
+                    policy = policy.outgoing(chosen.unwrap_or_default());
+                }
+                "incoming" => {
+                    let choices = [("redact", Incoming::Redact), ("allow", Incoming::Allow)];
+                    let chosen = self.choice(value, "`secrets.incoming`", &choices);
+                    policy = policy.incoming(chosen.unwrap_or_default());
+                }
+                "least" => {
+                    let choices =
+                        [("low", Severity::Low), ("medium", Severity::Medium), ("high", Severity::High)];
+                    if let Some(least) = self.choice(value, "`secrets.least`", &choices) {
+                        policy = policy.least(least);
+                    }
+                }
+                _ => {
+                    let known: Vec<(&str, &str)> = secrets::kinds().map(|kind| (kind, kind)).collect();
+                    for item in self.list(value, "`secrets.except`") {
+                        let kind = self.choice(item, "an entry of `secrets.except`", &known);
+                        policy = policy.clone().except(kind).unwrap_or(policy);
+                    }
+                }
+            }
+        }
+        policy
     }
 
     fn mcp(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
@@ -206,7 +281,7 @@ impl Reader<'_> {
     }
 
     fn server(&mut self, name: &str, at: Mark, node: &Node) -> Option<Server> {
-        const KEYS: [&str; 10] = [
+        const KEYS: [&str; 12] = [
             "command",
             "args",
             "env",
@@ -215,6 +290,8 @@ impl Reader<'_> {
             "tier",
             "tiers",
             "annotations",
+            "url_arguments",
+            "free_arguments",
             "startup_timeout",
             "call_timeout",
         ];
@@ -233,6 +310,8 @@ impl Reader<'_> {
             tier: None,
             tiers: Vec::new(),
             annotations: None,
+            url_arguments: Vec::new(),
+            free_arguments: None,
             startup_timeout: None,
             call_timeout: None,
         };
@@ -262,6 +341,8 @@ impl Reader<'_> {
                 "annotations" => {
                     server.annotations = self.annotations(value, &what).map(|trust| (trust, value.at));
                 }
+                "url_arguments" => server.url_arguments = self.names(value, &what),
+                "free_arguments" => server.free_arguments = Some((self.names(value, &what), value.at)),
                 "startup_timeout" => server.startup_timeout = self.duration(value, &what),
                 _ => server.call_timeout = self.duration(value, &what),
             }
@@ -485,16 +566,32 @@ impl Reader<'_> {
         text
     }
 
-    fn destinations(&mut self, node: &Node) -> Vec<String> {
-        let mut destinations = Vec::new();
-        for item in self.list(node, "`egress.allow_private`") {
-            let Some(text) = self.scalar(item, "an entry of `egress.allow_private`") else { continue };
-            match EgressPolicy::default().allow_private([text]) {
-                Ok(_) => destinations.push(text.to_owned()),
+    /// Hosts. Of a list that allows, an empty one would read as no limit at all.
+    fn hosts(&mut self, node: &Node, what: &str, empty: Option<&str>) -> Vec<String> {
+        let mut hosts = Vec::new();
+        let items = self.list(node, what);
+        if let Some(allows) = empty.filter(|_| items.is_empty()) {
+            self.problem(
+                node.at,
+                format!("{what} is empty, which would allow {allows}"),
+                "list hosts, or leave it out",
+            );
+        }
+        for item in items {
+            let Some(text) = self.scalar(item, &format!("an entry of {what}")) else { continue };
+            match egress::check_entry(what.trim_matches('`'), text) {
+                Ok(()) => hosts.push(text.to_owned()),
                 Err(error) => self.problem(item.at, one_line(&error.to_string(), 300), ""),
             }
         }
-        destinations
+        hosts
+    }
+
+    fn names(&mut self, node: &Node, what: &str) -> Vec<String> {
+        let items = self.list(node, what).iter();
+        items
+            .filter_map(|item| self.scalar(item, &format!("an entry of {what}")).map(str::to_owned))
+            .collect()
     }
 
     fn clients(&mut self, node: &Node) -> Vec<String> {

@@ -8,11 +8,11 @@ use super::file::{self, HookEntry, Server, Text};
 use super::yaml::Mark;
 use super::{
     Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig, Sources,
-    ToolFilter, open_regular,
+    ToolFilter, Values, open_regular,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings};
 use crate::gate::hooks::ProgramHook;
-use crate::gate::secrets::MIN_SECRET;
+use crate::gate::secrets::{self, MIN_SECRET};
 use crate::spec::Tier;
 use crate::text::one_line;
 
@@ -75,8 +75,10 @@ pub fn load(
         return Err(ConfigError { problems: errors });
     }
     config.servers.sort_by(|left, right| left.name.cmp(&right.name));
-    config.secrets.0.sort();
-    config.secrets.0.dedup();
+    for list in [&mut config.values.secret, &mut config.values.private] {
+        list.sort();
+        list.dedup();
+    }
     Ok(config)
 }
 
@@ -105,6 +107,7 @@ struct Merger<'a> {
 impl Merger<'_> {
     fn user(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
+        self.config.destinations = file.destinations;
         let config = &mut self.config;
         config.context_tokens = file.context_tokens.map_or(config.context_tokens, |(number, _)| number);
         config.inventory_percent =
@@ -113,6 +116,8 @@ impl Merger<'_> {
         config.approval_clients = file.approval_clients.map(|(list, _)| list).unwrap_or_default();
         config.allow_private = file.allow_private.map(|(list, _)| list).unwrap_or_default();
         config.limits = file.limits.map(|(limits, _)| limits).unwrap_or_default();
+        config.agents = file.agents;
+        config.secrets = file.secrets.map(|(policy, _)| policy).unwrap_or_default();
         if let Some((text, at)) = file.audit_path {
             match self.expand(&text) {
                 Ok(expanded) => self.config.audit_path = Some(base(&path).join(expanded)),
@@ -130,6 +135,7 @@ impl Merger<'_> {
 
     fn project(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
+        self.config.project_destinations = file.destinations;
         self.lower(&path, "mcp.context_tokens", file.context_tokens, |config| &mut config.context_tokens);
         self.lower(&path, "mcp.inventory_percent", file.inventory_percent, |config| {
             &mut config.inventory_percent
@@ -138,6 +144,8 @@ impl Merger<'_> {
         let loosens = [
             ("mcp.approval.clients", file.approval_clients.map(|(_, at)| at)),
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
+            ("egress.agents", file.agents_at),
+            ("secrets", file.secrets.map(|(_, at)| at)),
             ("audit.path", file.audit_path.map(|(_, at)| at)),
             ("limits", file.limits.map(|(_, at)| at)),
             ("hooks", file.hooks.first().map(|hook| hook.at)),
@@ -285,6 +293,12 @@ impl Merger<'_> {
             tier: server.tier.map(|(tier, _)| tier),
             tiers: server.tiers.iter().map(|(glob, tier, _)| (glob.clone(), *tier)).collect(),
             annotations: server.annotations.map(|(trust, _)| trust).unwrap_or_default(),
+            url_arguments: server.url_arguments.clone(),
+            free_arguments: server
+                .free_arguments
+                .as_ref()
+                .map(|(names, _)| names.clone())
+                .unwrap_or_default(),
         };
         if origin == Origin::User {
             return settings;
@@ -304,6 +318,13 @@ impl Merger<'_> {
             self.warn(path, at, message, "only the user's own file can loosen it");
             settings.annotations = AnnotationTrust::Tighten;
         }
+        if let Some((_, at)) = server.free_arguments {
+            let message = format!(
+                "`free_arguments` of server `{name}` is left out: a project cannot loosen the egress"
+            );
+            self.warn(path, at, message, "declare the server in the user's own file");
+            settings.free_arguments.clear();
+        }
         settings
     }
 
@@ -317,9 +338,12 @@ impl Merger<'_> {
 
     fn secret(&mut self, name: &str, value: &str) {
         let ordinary = ORDINARY.contains(&name) || name.starts_with("XDG_") || name.starts_with("LC_");
-        if !ordinary && value.len() >= MIN_SECRET {
-            self.config.secrets.0.push(value.to_owned());
+        if ordinary || value.len() < MIN_SECRET {
+            return;
         }
+        let Values { secret, private } = &mut self.config.values;
+        let list = if secrets::is_secret(name, value) { secret } else { private };
+        list.push(value.to_owned());
     }
 }
 

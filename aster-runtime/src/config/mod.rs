@@ -12,7 +12,8 @@
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
 //! | `mcp.context_tokens`, `mcp.inventory_percent`, `mcp.search_limit` | the smaller number counts |
-//! | `mcp.approval`, `egress`, `audit`, `hooks`, `limits` | left out, with a warning |
+//! | `egress.allow`, `egress.deny` | a destination must pass both files |
+//! | `mcp.approval`, `egress.allow_private`, `egress.agents`, `secrets`, `audit`, `hooks`, `limits` | left out, with a warning |
 //!
 //! A missing file is an empty one; a file that cannot be read, or that has a mistake, is an error which names every
 //! mistake with its line. What depends on the environment, a variable that is not set, costs its server alone.
@@ -37,7 +38,7 @@ pub mod rules;
 pub mod trust;
 mod yaml;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -47,8 +48,10 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 
 use crate::catalogue::ExternalSettings;
+use crate::gate::egress::{EgressPolicy, PatternError};
 use crate::gate::hooks::ProgramHook;
 use crate::gate::limits::Limits;
+use crate::gate::secrets::SecretPolicy;
 use crate::text::one_line;
 pub use merge::load;
 use yaml::Mark;
@@ -91,6 +94,14 @@ pub struct Config {
     pub hooks: Vec<ProgramHook>,
     /// How many calls may run at once, and how many in a minute.
     pub limits: Limits,
+    /// The hosts that calls may name, by the user's own file.
+    pub destinations: Destinations,
+    /// The same, by the project's: a destination must pass both.
+    pub project_destinations: Destinations,
+    /// What is more for single agents, by their names.
+    pub agents: BTreeMap<String, Destinations>,
+    /// What becomes of secrets in calls and results.
+    pub secrets: SecretPolicy,
     /// Where the audit is written; `None` is the host's default.
     pub audit_path: Option<PathBuf>,
     /// The directory of the project's file, where there is one.
@@ -99,7 +110,7 @@ pub struct Config {
     pub warnings: Vec<Problem>,
     /// The files that were read, the user's first.
     pub files: Vec<PathBuf>,
-    secrets: Secrets,
+    values: Values,
 }
 
 impl Default for Config {
@@ -114,23 +125,44 @@ impl Default for Config {
             allow_private: Vec::new(),
             hooks: Vec::new(),
             limits: Limits::default(),
+            destinations: Destinations::default(),
+            project_destinations: Destinations::default(),
+            agents: BTreeMap::new(),
+            secrets: SecretPolicy::default(),
             audit_path: None,
             project: None,
             warnings: Vec::new(),
             files: Vec::new(),
-            secrets: Secrets::default(),
+            values: Values::default(),
         }
     }
 }
 
 impl Config {
-    /// The values to redact wherever they appear: every value under `env`, and every value that a variable brought
-    /// into a command, an argument, a working directory or a path. Left out are values of fewer than
-    /// [`MIN_SECRET`](crate::gate::secrets::MIN_SECRET) bytes and those of variables that name places and people (`HOME`, `USER`, `PATH` and
-    /// the like), since text without them would be unreadable.
+    /// The values that are secret: of those under `env`, and of those that a variable brought into a command, an argument, a
+    /// working directory or a path, the ones whose names say so or that look like it. Left out are values of fewer than
+    /// [`MIN_SECRET`](crate::gate::secrets::MIN_SECRET) bytes.
     #[must_use]
     pub fn secret_values(&self) -> &[String] {
-        &self.secrets.0
+        &self.values.secret
+    }
+
+    /// The others among these values: paths, addresses, modes. They are kept out of records and errors, and calls may hold
+    /// them. Left out are values of variables that name places and people (`HOME`, `USER`, `PATH` and the like), since text
+    /// without them would be unreadable.
+    #[must_use]
+    pub fn private_values(&self) -> &[String] {
+        &self.values.private
+    }
+
+    /// Where the URLs of calls may lead.
+    ///
+    /// # Errors
+    ///
+    /// None where the configuration was loaded: every entry was read then.
+    pub fn egress(&self) -> Result<EgressPolicy, PatternError> {
+        let own = self.destinations.policy()?.allow_private(&self.allow_private)?;
+        Ok(own.within(&self.project_destinations.policy()?))
     }
 
     /// The server of this name.
@@ -241,12 +273,35 @@ impl fmt::Debug for Launch {
     }
 }
 
-#[derive(Clone, Default)]
-struct Secrets(Vec<String>);
+/// Hosts, from one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Destinations {
+    /// Where it is not empty, a host must be one of these.
+    pub allow: Vec<String>,
+    /// A host must be none of these.
+    pub deny: Vec<String>,
+}
 
-impl fmt::Debug for Secrets {
+impl Destinations {
+    /// The same, as a policy.
+    ///
+    /// # Errors
+    ///
+    /// Where an entry is not a host.
+    pub fn policy(&self) -> Result<EgressPolicy, PatternError> {
+        EgressPolicy::default().allow(&self.allow)?.deny(&self.deny)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Values {
+    secret: Vec<String>,
+    private: Vec<String>,
+}
+
+impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{} values]", self.0.len())
+        write!(f, "[{} values]", self.secret.len() + self.private.len())
     }
 }
 

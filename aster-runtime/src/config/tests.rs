@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::trust::{Digest, TrustStore, hazards};
 use super::*;
 use crate::catalogue::AnnotationTrust;
+use crate::gate::secrets::{Incoming, Outgoing};
 use crate::spec::Tier;
 
 const RESERVED: &[&str] = &["web", "shortcuts"];
@@ -124,7 +125,8 @@ audit:
     assert_eq!(config.approval_clients, ["claude-code", "Some Editor"]);
     assert_eq!(config.allow_private, ["127.0.0.1:3000"]);
     assert_eq!(config.audit_path, Some(files.directory("user").join("log/audit.jsonl")));
-    assert_eq!(config.secret_values(), ["/home/someone/x", "correct-horse-battery", "pa$word-and-more"]);
+    assert_eq!(config.secret_values(), ["correct-horse-battery", "pa$word-and-more"]);
+    assert_eq!(config.private_values(), ["/home/someone/x"]);
     assert_eq!(config.warnings, []);
 }
 
@@ -180,7 +182,7 @@ mcp:
   inventory_percent: 101
   search_limit: many
   progressive: {}
-egress: {allow: x}
+egress: {ports: x}
 audit: {path: ["a"]}
 "#), @r"
     /user/aster.yaml:2:1: the file has no key `mpc`; did you mean `mcp`?
@@ -221,7 +223,7 @@ audit: {path: ["a"]}
     /user/aster.yaml:27:22: `mcp.inventory_percent` is not a number above 0 and at most 100; for example `1.5`
     /user/aster.yaml:28:17: `mcp.search_limit` is not a whole number from 1 to 20
     /user/aster.yaml:29:3: `mcp` has no key `progressive`; known here: `servers`, `tools`, `approval`, `context_tokens`, `inventory_percent`, `search_limit`
-    /user/aster.yaml:30:10: `egress` has no key `allow`; known here: `allow_private`
+    /user/aster.yaml:30:10: `egress` has no key `ports`; known here: `allow`, `deny`, `allow_private`, `agents`
     /user/aster.yaml:31:15: `audit.path` is a list, not text; write one text
     ");
 }
@@ -258,7 +260,7 @@ fn no_message_shows_a_value_that_may_be_secret() {
         assert!(!shown.contains(secret), "{text}: {shown}");
     }
     let files = Files::new(
-        "mcp: {servers: {a: {command: x, env: {K: hunter2-hunter2}, args: [hunter2-hunter2]}}}",
+        "mcp: {servers: {a: {command: x, env: {API_KEY: hunter2-hunter2}, args: [hunter2-hunter2]}}}",
         "",
     );
     let config = files.load().unwrap();
@@ -754,4 +756,45 @@ fn limits_are_read_and_are_the_users_own() {
     /user/aster.yaml:1:83: `limits` has no key `rate`; known here: `session`, `servers`, `tools`, `waiting`, `wait`
     "
     );
+}
+
+#[test]
+fn destinations_and_secrets_are_read_and_a_project_only_tightens() {
+    let files = Files::new(
+        r#"
+egress:
+  allow: ["*.example.com", example.com]
+  deny: [bad.example.com]
+  allow_private: ["localhost:3000"]
+  agents:
+    reader: {allow: [docs.example.com]}
+secrets: {outgoing: redact, incoming: allow, least: high, except: [google-api-key]}
+mcp: {servers: {a: {command: x, url_arguments: [target], free_arguments: [domain]}}}
+"#,
+        r#"
+egress: {deny: ["*.internal.example.com"], agents: {reader: {allow: [example.org]}}}
+secrets: {outgoing: allow}
+mcp: {servers: {b: {command: x, free_arguments: [url]}}}
+"#,
+    );
+    let config = files.load().unwrap();
+    let egress = config.egress().unwrap();
+    let verdict = |url: &str| egress.parse(url).is_ok();
+    assert!(verdict("https://a.example.com/") && verdict("http://localhost:3000/"));
+    assert!(!verdict("https://example.org/") && !verdict("https://bad.example.com/"));
+    assert!(!verdict("https://x.internal.example.com/"));
+    assert_eq!(config.agents["reader"].allow, ["docs.example.com"]);
+    assert_eq!((config.secrets.outgoing, config.secrets.incoming), (Outgoing::Redact, Incoming::Allow));
+    let settings = |name| &config.server(name).unwrap().settings;
+    assert_eq!(settings("a").url_arguments, ["target"]);
+    assert_eq!(settings("a").free_arguments, ["domain"]);
+    assert_eq!(settings("b").free_arguments, [""; 0]);
+    let warnings: Vec<_> = config.warnings.iter().map(|warning| files.redact(warning)).collect();
+    assert_snapshot!(warnings.join("\n"), @r"
+    /project/aster.yaml:2:57: `egress.agents` is left out: it counts in the user's own file only; set it there
+    /project/aster.yaml:3:10: `secrets` is left out: it counts in the user's own file only; set it there
+    /project/aster.yaml:4:49: `free_arguments` of server `b` is left out: a project cannot loosen the egress; declare the server in the user's own file
+    ");
+    assert_snapshot!(errors("egress: {allow: [], deny: ['a b']}\nsecrets: {outgoing: maybe, except: [githubtoken]}\n"), @r"
+    ");
 }

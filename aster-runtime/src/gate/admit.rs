@@ -1,7 +1,10 @@
 //! Admission. [`Admitted`] has a private field and this module makes the only one, at the end of [`admit`]; dispatch
 //! takes nothing else. So no call is dispatched that has not passed every check.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::approval::{self, Approval};
 use super::egress::EgressPolicy;
@@ -9,6 +12,7 @@ use super::hooks::{self, Judged, Said};
 use super::limits::Slot;
 use super::real::real;
 use super::rules::{Caller, Facts, Requirement, Rule, Rules, Ruling};
+use super::secrets::{Outgoing, Place};
 use super::{Check, Denied, Gate};
 use crate::call::Proposed;
 use crate::catalogue::{Origin, Tool};
@@ -92,6 +96,7 @@ pub async fn admit(
     let unheard = matches!(ruling.requirement, Requirement::Ask(_));
     let ruling = hear(ruling, &judged, &call);
     check_egress(gate, &call)?;
+    let cleaned = check_secrets(gate, &mut call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
     let by = match (&ruling.requirement, &ruling.rule) {
@@ -117,7 +122,7 @@ pub async fn admit(
     let slot = gate.limits.enter(&call).await?;
     check_same_rules(gate, rules, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
-    Ok(Admitted { call, rewritten: judged.rewritten, by, tier, context: judged.context, slot })
+    Ok(Admitted { call, rewritten: judged.rewritten || cleaned, by, tier, context: judged.context, slot })
 }
 
 /// What the rules and the tier ask for.
@@ -211,17 +216,72 @@ fn check_budget(session: &Session, left: bool) -> Result<(), Denied> {
     ))
 }
 
-/// The arguments of a native tool that name a URL.
+/// What a tool declares as a secret is there to be given one; all else that looks like one stays here. Says whether the
+/// call has other arguments now.
+fn check_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
+    let policy = &gate.secrets;
+    if policy.outgoing == Outgoing::Allow {
+        return Ok(false);
+    }
+    let mut undeclared = Cow::Borrowed(&call.arguments);
+    for name in call.tool.secret_arguments() {
+        if undeclared.contains_key(*name) {
+            undeclared.to_mut().insert((*name).to_owned(), Value::Null);
+        }
+    }
+    if policy.outgoing == Outgoing::Block {
+        let places = policy.find(&undeclared);
+        return if places.is_empty() { Ok(false) } else { Err(Denied::new(Check::Secrets, told(&places))) };
+    }
+    let Some((mut arguments, _)) = policy.redact(&undeclared) else { return Ok(false) };
+    for name in call.tool.secret_arguments() {
+        if let Some(value) = call.arguments.get(*name) {
+            arguments.insert((*name).to_owned(), value.clone());
+        }
+    }
+    call.arguments = arguments;
+    check_arguments(call)?;
+    Ok(true)
+}
+
+/// Where the secrets are and what they are, never what they say.
+fn told(places: &[Place]) -> String {
+    let named: Vec<String> =
+        places.iter().take(5).map(|place| format!("`{}` ({})", place.pointer, place.kind)).collect();
+    let more = if places.len() > named.len() { ", …" } else { "" };
+    format!(
+        "the arguments hold what looks like a secret: {}{more}. Nothing was called. Leave it out: a server has its \
+         credentials from its configuration. Where it is meant, the user can allow it under `secrets` in aster.yaml",
+        named.join(", ")
+    )
+}
+
+/// The arguments that name a destination: strictly those that a native tool declares as URLs, which it means to connect to,
+/// and as another program might read them all that are named or described like one.
 fn check_egress(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
+    let policy = match call.session.egress() {
+        Some(own) => &gate.egress.clone().within(own),
+        None => &gate.egress,
+    };
+    check_declared(policy, call)?;
+    for named in call.tool.governed().named(&call.arguments) {
+        policy
+            .check_named(named.text, named.sort, named.port)
+            .map_err(|error| Denied::new(Check::Egress, format!("argument `{}`: {error}", named.pointer)))?;
+    }
+    Ok(())
+}
+
+/// The arguments that a native tool declares as URLs.
+fn check_declared(policy: &EgressPolicy, call: &Proposed) -> Result<(), Denied> {
     let Origin::Native(spec) = call.tool.origin() else { return Ok(()) };
     for name in call.tool.url_arguments() {
         let urls = match call.arguments.get(name) {
-            Some(serde_json::Value::Array(urls)) => urls.iter().collect(),
+            Some(Value::Array(urls)) => urls.iter().collect(),
             other => Vec::from_iter(other),
         };
-        for url in urls.into_iter().filter_map(serde_json::Value::as_str) {
-            let url = gate
-                .egress
+        for url in urls.into_iter().filter_map(Value::as_str) {
+            let url = policy
                 .parse(url)
                 .map_err(|error| Denied::new(Check::Egress, format!("argument `{name}`: {error}")))?;
             if !spec.egress.is_empty() && !EgressPolicy::names(spec.egress, &url) {

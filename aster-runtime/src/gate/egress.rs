@@ -4,12 +4,16 @@
 //! the URL before a name is resolved, and with every address that the name resolved to. Judgements are made on the
 //! parsed [`Host`], never on the text of a URL, since `2130706433`, `0x7f.1` and `127.0.0.1` are one host.
 
+pub mod arguments;
+mod named;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use url::{Host, Url};
 
+pub use self::arguments::{Governed, Sort};
 use EgressErrorKind as Kind;
 
 /// The longest URL that is looked at, in bytes. RFC 9110, section 4.1, asks everyone to support 8,000.
@@ -40,6 +44,14 @@ pub struct EgressPolicy {
     allow: Vec<Pattern>,
     deny: Vec<Pattern>,
     ports: Vec<u16>,
+    narrower: Vec<Lists>,
+}
+
+/// What another policy says besides: nothing here makes an exception of it.
+#[derive(Debug, Clone)]
+struct Lists {
+    allow: Vec<Pattern>,
+    deny: Vec<Pattern>,
 }
 
 impl EgressPolicy {
@@ -87,6 +99,27 @@ impl EgressPolicy {
     {
         self.deny.extend(patterns("egress.deny", entries)?);
         Ok(self)
+    }
+
+    /// Limits this policy by the `allow` and `deny` of another, an agent's for instance: a destination has to pass both.
+    /// What the other would allow besides counts for nothing.
+    ///
+    /// ```
+    /// use aster_runtime::gate::egress::EgressPolicy;
+    ///
+    /// let host = EgressPolicy::default().allow_private(["localhost:3000"])?;
+    /// let agent = EgressPolicy::default().allow(["*.example.com"])?.allow_private(["localhost:4000"])?;
+    /// let both = host.within(&agent);
+    /// assert!(both.parse("https://docs.example.com/").is_ok());
+    /// assert!(both.parse("http://localhost:3000/").is_err());
+    /// assert!(both.parse("http://localhost:4000/").is_err());
+    /// # Ok::<(), aster_runtime::gate::egress::PatternError>(())
+    /// ```
+    #[must_use]
+    pub fn within(mut self, other: &Self) -> Self {
+        self.narrower.push(Lists { allow: other.allow.clone(), deny: other.deny.clone() });
+        self.narrower.extend(other.narrower.iter().cloned());
+        self
     }
 
     /// Adds ports to 80 and 443.
@@ -142,26 +175,50 @@ impl EgressPolicy {
             return Err(EgressError::new("the URL", Kind::NoHost));
         };
         let target = target(&host, port);
-        let refuse = |kind| Err(EgressError::new(target.clone(), kind));
+        let refuse = |kind| EgressError::new(target.clone(), kind);
         if url.as_str().len() > MAX_URL_BYTES {
-            return refuse(Kind::TooLong);
+            return Err(refuse(Kind::TooLong));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return refuse(Kind::UserInfo);
+            return Err(refuse(Kind::UserInfo));
         }
 
         let host = plain(&host);
-        if listed(&self.deny, &host, port) {
-            return refuse(Kind::Denied);
-        }
-        let excepted = listed(&self.allow_private, &host, port);
-        if !excepted && !self.allow.is_empty() && !listed(&self.allow, &host, port) {
-            return refuse(Kind::NotAllowed);
-        }
+        let excepted = self.check_lists(&host, port).map_err(refuse)?;
         if !excepted && !WEB_PORTS.contains(&port) && !self.ports.contains(&port) {
-            return refuse(Kind::Port);
+            return Err(refuse(Kind::Port));
         }
-        match host {
+        self.check_host(&host, port)
+    }
+
+    /// What the lists say of a host; whether it is an exception.
+    fn check_lists(&self, host: &Host<&str>, port: u16) -> Result<bool, Kind> {
+        if listed(&self.deny, host, port) {
+            return Err(Kind::Denied);
+        }
+        let excepted = listed(&self.allow_private, host, port);
+        if !excepted && !self.allow.is_empty() && !listed(&self.allow, host, port) {
+            return Err(Kind::NotAllowed);
+        }
+        for lists in &self.narrower {
+            if listed(&lists.deny, host, port) {
+                return Err(Kind::Denied);
+            }
+            if !lists.allow.is_empty() && !listed(&lists.allow, host, port) {
+                return Err(Kind::NotAllowed);
+            }
+        }
+        Ok(excepted)
+    }
+
+    /// The lists, and whether it is public.
+    fn check_host(&self, host: &Host<&str>, port: u16) -> Result<(), EgressError> {
+        let refuse = |kind| Err(EgressError::new(target(host, port), kind));
+        let excepted = match self.check_lists(host, port) {
+            Ok(excepted) => excepted,
+            Err(kind) => return refuse(kind),
+        };
+        match *host {
             Host::Domain(name) => match private_name(name) {
                 Some(reason) if !excepted => refuse(Kind::PrivateName(reason)),
                 _ => Ok(()),
@@ -187,7 +244,8 @@ impl EgressPolicy {
                 };
                 Err(EgressError::new(target, kind))
             };
-            if listed(&self.deny, &host, port) {
+            let denies = |deny: &[Pattern]| listed(deny, &host, port);
+            if denies(&self.deny) || self.narrower.iter().any(|lists| denies(&lists.deny)) {
                 return refuse(Kind::Denied);
             }
             let Some(range) = private_range(layer) else { continue };
@@ -282,7 +340,7 @@ pub enum EgressErrorKind {
     "`{key}`: `{entry}` is not a host ({reason}); write `name`, `*.name`, an address or a range such as `10.0.0.0/8`, and `:port` after a name or an address"
 )]
 pub struct PatternError {
-    key: &'static str,
+    key: String,
     entry: String,
     reason: String,
 }
@@ -361,15 +419,22 @@ fn address_pattern(address: IpAddr) -> HostPattern {
     HostPattern::Range(address, width(address))
 }
 
-fn patterns<I>(key: &'static str, entries: I) -> Result<Vec<Pattern>, PatternError>
+fn patterns<I>(key: &str, entries: I) -> Result<Vec<Pattern>, PatternError>
 where
     I: IntoIterator<Item: AsRef<str>>,
 {
-    let parse = |entry: I::Item| {
-        let entry = entry.as_ref().trim();
-        entry.parse().map_err(|reason| PatternError { key, entry: entry.to_owned(), reason })
-    };
-    entries.into_iter().map(parse).collect()
+    entries.into_iter().map(|entry| pattern(key, entry.as_ref())).collect()
+}
+
+fn pattern(key: &str, entry: &str) -> Result<Pattern, PatternError> {
+    let entry = entry.trim();
+    entry.parse().map_err(|reason| PatternError { key: key.to_owned(), entry: entry.to_owned(), reason })
+}
+
+/// Whether an entry of a list with this key is a host.
+#[cfg(feature = "config")]
+pub(crate) fn check_entry(key: &str, entry: &str) -> Result<(), PatternError> {
+    pattern(key, entry).map(drop)
 }
 
 fn listed<S: AsRef<str>>(patterns: &[Pattern], host: &Host<S>, port: u16) -> bool {
@@ -407,15 +472,17 @@ fn strip_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
+/// Whether a name is this one or stands below it.
+fn is_below(name: &str, suffix: &str) -> bool {
+    name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
 /// Why a name (in ASCII, lower case, without a final dot) cannot be one of the public internet.
 fn private_name(name: &str) -> Option<&'static str> {
     if name.split('.').any(str::is_empty) {
         return Some("its host name has an empty part");
     }
-    let reserved = PRIVATE_SUFFIXES
-        .iter()
-        .any(|suffix| name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
-    if reserved {
+    if PRIVATE_SUFFIXES.iter().any(|suffix| is_below(name, suffix)) {
         return Some("its host name is reserved for local use");
     }
     (!name.contains('.')).then_some("its host name has only one part, so it is a name of the local network")

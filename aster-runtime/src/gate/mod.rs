@@ -11,6 +11,7 @@ pub mod limits;
 pub(crate) mod real;
 pub mod rules;
 pub mod secrets;
+mod withhold;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,15 @@ use tokio::sync::watch;
 
 pub(crate) use admit::explain;
 pub use admit::{Admitted, admit};
+pub use withhold::WITHHELD;
+pub(crate) use withhold::{discreet, withhold};
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;
 use self::hooks::Hook;
 use self::limits::Limits;
 use self::rules::Rules;
+use self::secrets::SecretPolicy;
 pub use crate::call::{Check, Denied};
 
 /// What the gate decides by.
@@ -43,6 +47,8 @@ pub struct Gate {
     pub egress: EgressPolicy,
     /// How many calls may run at once, and how many in a minute.
     pub limits: Limits,
+    /// What becomes of secrets in calls and results.
+    pub secrets: SecretPolicy,
 }
 
 impl Default for Gate {
@@ -54,6 +60,7 @@ impl Default for Gate {
             rules: watch::channel(Arc::default()).1,
             egress: EgressPolicy::default(),
             limits: Limits::default(),
+            secrets: SecretPolicy::default(),
         }
     }
 }

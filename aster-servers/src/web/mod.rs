@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use aster_runtime::net::{EgressClient, FetchError, FetchLimits, Fetched};
-use aster_runtime::{McpServer, ServerEnv, ServerSpec, StartError, mcp_server, mcp_tool};
+use aster_runtime::{McpServer, ServerEnv, ServerSpec, StartError, ToolContext, mcp_server, mcp_tool};
 
 use crate::groups::RESEARCH;
 use page::{Page, PageError};
@@ -54,6 +54,7 @@ impl Web {
     #[mcp_tool(tier = Elevated, read_only, open_world, timeout = "40s")]
     async fn extract(
         &self,
+        ctx: &ToolContext,
         /// The page's full URL, for example `https://example.com/page`.
         #[arg(url)]
         url: String,
@@ -64,7 +65,7 @@ impl Web {
         #[arg(default = 20_000, range(200..=100_000))]
         max_chars: u32,
     ) -> Result<String, ExtractError> {
-        let answer = self.client.get(&url, &LIMITS).await?;
+        let answer = self.client.within(ctx.session().egress()).get(&url, &LIMITS).await?;
         if !(200..300).contains(&answer.status) {
             return Err(ExtractError::Status { status: answer.status });
         }
@@ -131,11 +132,18 @@ fn meaning(status: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use aster_runtime::gate::egress::EgressPolicy;
+    use aster_runtime::{Profile, Session};
     use wiremock::matchers::path;
     use wiremock::{Mock, MockServer, ResponseTemplate};
 
     use super::*;
+
+    fn ctx() -> ToolContext {
+        ToolContext::new(Arc::new(Session::new(Profile::new("reader"))), "a call")
+    }
 
     async fn site(pages: &[(&str, ResponseTemplate)]) -> (MockServer, Web) {
         let server = MockServer::start().await;
@@ -156,7 +164,7 @@ mod tests {
         let moved = ResponseTemplate::new(301).insert_header("location", "/dir/new");
         let page = "<title>A &amp; B</title><p>Some <b>text</b>, a <a href=more>link</a>.";
         let (server, web) = site(&[("/old", moved), ("/dir/new", html(page))]).await;
-        let text = web.extract(format!("{}/old", server.uri()), 0, 20_000).await.unwrap();
+        let text = web.extract(&ctx(), format!("{}/old", server.uri()), 0, 20_000).await.unwrap();
         let base = server.uri();
         assert_eq!(
             text,
@@ -170,13 +178,13 @@ mod tests {
         let (server, web) = site(&[("/", html(body))]).await;
         let (mut offset, mut seen) = (0, Vec::new());
         loop {
-            let text = web.extract(server.uri(), offset, 300).await.unwrap();
+            let text = web.extract(&ctx(), server.uri(), offset, 300).await.unwrap();
             seen.extend(text.lines().filter(|line| line.starts_with("Paragraph")).map(str::to_owned));
             let Some((_, rest)) = text.split_once("call again with offset ") else { break };
             offset = rest.split(' ').next().unwrap().parse().unwrap();
         }
         assert_eq!(seen, (0..100).map(|n| format!("Paragraph {n:02}")).collect::<Vec<_>>());
-        let past = web.extract(server.uri(), 1_000_000, 300).await.unwrap();
+        let past = web.extract(&ctx(), server.uri(), 1_000_000, 300).await.unwrap();
         assert!(past.contains("[the text ends at character "), "{past}");
     }
 
@@ -185,7 +193,7 @@ mod tests {
         let body = "word ".repeat(500_000);
         let (server, web) = site(&[("/", ResponseTemplate::new(200).set_body_raw(body, "text/plain"))]).await;
         let total = LIMITS.max_bytes as u32;
-        let text = web.extract(server.uri(), total - 100, 20_000).await.unwrap();
+        let text = web.extract(&ctx(), server.uri(), total - 100, 20_000).await.unwrap();
         assert!(text.ends_with("[the page goes on, but is too large to be read further]"), "{text}");
     }
 
@@ -206,7 +214,7 @@ mod tests {
             ("http://localhost/".to_owned(), "egress.allow_private"),
             ("file:///etc/passwd".to_owned(), "only `http` and `https`"),
         ] {
-            let message = web.extract(url.clone(), 0, 20_000).await.unwrap_err().to_string();
+            let message = web.extract(&ctx(), url.clone(), 0, 20_000).await.unwrap_err().to_string();
             assert!(message.contains(reason), "{url}: {message}");
         }
     }

@@ -1,0 +1,332 @@
+//! Which arguments of a tool name a destination. Pure.
+//!
+//! An argument is one where its schema says so (`format: uri` and its like), where its name says so, or where whoever
+//! declared or configured the tool says so; at whatever depth, in lists and in what the schema leaves open. Of a tool that
+//! says it reaches beyond a closed world, every text that is a whole URL is one too. A URL in the middle of a text is none:
+//! a note or a search that mentions one goes nowhere.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// Words of names of URLs, wherever in a name they stand.
+const URL_WORDS: &[&str] = &[
+    "url",
+    "urls",
+    "uri",
+    "uris",
+    "href",
+    "hrefs",
+    "webhook",
+    "webhooks",
+    "endpoint",
+    "endpoints",
+    "website",
+    "webpage",
+    "homepage",
+    "hyperlink",
+    "baseurl",
+    "callbackurl",
+];
+
+/// Last words of names of URLs, which stand for something else within a name.
+const URL_LAST: &[&str] = &["link", "links", "permalink", "callback"];
+
+/// Last words of names of hosts.
+const HOST_LAST: &[&str] = &[
+    "host",
+    "hosts",
+    "hostname",
+    "hostnames",
+    "domain",
+    "domains",
+    "ip",
+    "ips",
+    "ipaddress",
+    "fqdn",
+    "nameserver",
+];
+
+/// How deep a schema is read.
+const MAX_DEPTH: usize = 64;
+
+/// How a text is read as a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A URL, or a path relative to one that only the tool knows.
+    Url,
+    /// A host, with or without a port; or a URL.
+    Host,
+    /// Anything, unless the whole of it is a URL.
+    Text,
+}
+
+/// The arguments of one tool that name a destination.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Governed {
+    urls: BTreeSet<String>,
+    hosts: BTreeSet<String>,
+    free: BTreeSet<String>,
+    open_world: bool,
+}
+
+/// A text in arguments that names a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// Where it stands, as a JSON pointer.
+    pub pointer: String,
+    /// The text.
+    pub text: &'a str,
+    /// How it is to be read.
+    pub sort: Sort,
+    /// The port, where the argument beside it, `port`, says one.
+    pub port: Option<u16>,
+}
+
+impl Governed {
+    /// What this schema and its names say.
+    #[must_use]
+    pub fn of(schema: &Value) -> Self {
+        let mut governed = Self::default();
+        governed.read(schema, "", 0);
+        governed
+    }
+
+    /// The same, with these names of arguments too.
+    #[must_use]
+    pub fn with<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.urls.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same, without these.
+    #[must_use]
+    pub fn without<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.free.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same, of a tool that reaches beyond a closed world, if it does.
+    #[must_use]
+    pub fn open_world(self, open_world: bool) -> Self {
+        Self { open_world, ..self }
+    }
+
+    /// How an argument of this name is read; `None` where it names no destination.
+    #[must_use]
+    pub fn sort(&self, name: &str) -> Option<Sort> {
+        if self.free.contains(name) {
+            return None;
+        }
+        if self.urls.contains(name) {
+            return Some(Sort::Url);
+        }
+        if self.hosts.contains(name) {
+            return Some(Sort::Host);
+        }
+        by_name(name)
+    }
+
+    /// Every text among these arguments that names a destination.
+    #[must_use]
+    pub fn named<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<Named<'a>> {
+        let mut search = Search { governed: self, steps: Vec::new(), named: Vec::new() };
+        search.object(arguments, None);
+        search.named
+    }
+
+    /// Notes the properties whose own schema, or that of whose items, says so.
+    fn read(&mut self, schema: &Value, name: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        match schema {
+            Value::Object(fields) => {
+                match fields.get("format").and_then(Value::as_str) {
+                    _ if name.is_empty() => {}
+                    Some("uri" | "uri-reference" | "iri" | "iri-reference" | "url") => {
+                        self.urls.insert(name.to_owned());
+                    }
+                    Some("hostname" | "idn-hostname" | "ipv4" | "ipv6") => {
+                        self.hosts.insert(name.to_owned());
+                    }
+                    _ => {}
+                }
+                for (key, inner) in fields {
+                    match (key.as_str(), inner) {
+                        (
+                            "properties" | "patternProperties" | "dependentSchemas",
+                            Value::Object(properties),
+                        ) => {
+                            for (property, schema) in properties {
+                                self.read(schema, property, depth + 1);
+                            }
+                        }
+                        ("$defs" | "definitions", Value::Object(definitions)) => {
+                            for schema in definitions.values() {
+                                self.read(schema, "", depth + 1);
+                            }
+                        }
+                        ("$ref", Value::String(_)) => {}
+                        _ => self.read(inner, name, depth + 1),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.read(item, name, depth + 1)),
+            _ => {}
+        }
+    }
+}
+
+/// What a name alone says.
+fn by_name(name: &str) -> Option<Sort> {
+    let words = words(name);
+    let last = words.last()?.as_str();
+    if words.iter().any(|word| URL_WORDS.contains(&word.as_str())) || URL_LAST.contains(&last) {
+        return Some(Sort::Url);
+    }
+    HOST_LAST.contains(&last).then_some(Sort::Host)
+}
+
+/// The words of `base_url`, `baseUrl`, `base-url` and `baseURL`, in small letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut begins = true;
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            begins = true;
+            continue;
+        }
+        if begins || was_lower && c.is_uppercase() {
+            words.push(String::new());
+        }
+        begins = false;
+        was_lower = !c.is_uppercase();
+        words.last_mut().into_iter().for_each(|word| word.extend(c.to_lowercase()));
+    }
+    words
+}
+
+struct Search<'g, 'a> {
+    governed: &'g Governed,
+    steps: Vec<String>,
+    named: Vec<Named<'a>>,
+}
+
+impl<'a> Search<'_, 'a> {
+    /// What is within an argument that names a destination names one too.
+    fn object(&mut self, fields: &'a Map<String, Value>, above: Option<Sort>) {
+        let port = fields.get("port").and_then(|port| match port {
+            Value::Number(number) => number.as_u64().and_then(|port| u16::try_from(port).ok()),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        });
+        for (name, value) in fields {
+            let free = self.governed.free.contains(name);
+            let sort = if free { None } else { self.governed.sort(name).or(above) };
+            self.steps.push(name.replace('~', "~0").replace('/', "~1"));
+            self.value(value, sort, free, port);
+            self.steps.pop();
+        }
+    }
+
+    fn value(&mut self, value: &'a Value, sort: Option<Sort>, free: bool, port: Option<u16>) {
+        match value {
+            Value::String(text) => {
+                let sort = sort.or((self.governed.open_world && !free).then_some(Sort::Text));
+                if let Some(sort) = sort {
+                    let pointer = self.steps.iter().flat_map(|step| ["/", step]).collect();
+                    self.named.push(Named { pointer, text, sort, port });
+                }
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.steps.push(at.to_string());
+                    self.value(item, sort, free, port);
+                    self.steps.pop();
+                }
+            }
+            // The members of an object that is called `url` have names of their own.
+            Value::Object(fields) => self.object(fields, None),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_and_formats_say_it() {
+        for (name, sort) in [
+            ("url", Some(Sort::Url)),
+            ("imageUrl", Some(Sort::Url)),
+            ("baseURL", Some(Sort::Url)),
+            ("start_urls", Some(Sort::Url)),
+            ("webhook-endpoint", Some(Sort::Url)),
+            ("url_to_fetch", Some(Sort::Url)),
+            ("link", Some(Sort::Url)),
+            ("host", Some(Sort::Host)),
+            ("dbHostname", Some(Sort::Host)),
+            ("include_domains", Some(Sort::Host)),
+            ("text", None),
+            ("query", None),
+            ("hostile", None),
+            ("link_type", None),
+            ("curl", None),
+            ("hours", None),
+            ("", None),
+        ] {
+            assert_eq!(Governed::default().sort(name), sort, "{name}");
+        }
+        let schema = json!({"type": "object", "properties": {
+            "page": {"type": "string", "format": "uri"},
+            "pages": {"type": "array", "items": {"anyOf": [{"type": "null"}, {"type": "string", "format": "uri-reference"}]}},
+            "machine": {"$ref": "#/$defs/machine"},
+            "text": {"type": "string"},
+        }, "$defs": {"machine": {"type": "object", "properties": {"where": {"format": "ipv4"}}}}});
+        let governed = Governed::of(&schema).with(["target"]).without(["link"]);
+        for (name, sort) in [
+            ("page", Some(Sort::Url)),
+            ("pages", Some(Sort::Url)),
+            ("where", Some(Sort::Host)),
+            ("target", Some(Sort::Url)),
+            ("machine", None),
+            ("text", None),
+            ("link", None),
+        ] {
+            assert_eq!(governed.sort(name), sort, "{name}");
+        }
+    }
+
+    #[test]
+    fn they_are_found_at_any_depth() {
+        let arguments = json!({
+            "url": "a",
+            "items": [{"links": ["b", {"text": "c", "href": "d"}]}],
+            "database": {"host": "e", "port": 5432},
+            "text": "f",
+            "free_url": "g",
+        });
+        let found = |governed: Governed| -> Vec<(String, Sort, Option<u16>)> {
+            let named = governed.named(arguments.as_object().unwrap());
+            named.into_iter().map(|named| (named.text.to_owned(), named.sort, named.port)).collect()
+        };
+        let governed = Governed::default().without(["free_url"]);
+        let strict = [
+            ("a".to_owned(), Sort::Url, None),
+            ("b".to_owned(), Sort::Url, None),
+            ("d".to_owned(), Sort::Url, None),
+            ("e".to_owned(), Sort::Host, Some(5432)),
+        ];
+        assert_eq!(found(governed.clone()), strict);
+        let all = found(governed.open_world(true));
+        let texts: Vec<&str> = all.iter().map(|(text, ..)| text.as_str()).collect();
+        assert_eq!(texts, ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(all[2].1, Sort::Text);
+    }
+}

@@ -1,0 +1,378 @@
+//! What a text in a call's arguments names, read as leniently as whoever gets it might read it. Pure.
+//!
+//! It is judged by another program's parser in the end, and that program may be one that completes `localhost:3000` or
+//! takes `URL:http://…`. So what any of them could take for a private destination is refused, and what none of them would
+//! connect to, such as `file:` and `mailto:`, is none of the egress's business.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::arguments::Sort;
+use super::{
+    EgressError, EgressErrorKind as Kind, EgressPolicy, MAX_URL_BYTES, PRIVATE_SUFFIXES, is_below, plain,
+    strip_dot, target,
+};
+
+/// Schemes that lead to a host, with the port that they mean.
+const NETWORK: &[(&str, u16)] = &[
+    ("http", 80),
+    ("https", 443),
+    ("ws", 80),
+    ("wss", 443),
+    ("ftp", 21),
+    ("ftps", 990),
+    ("sftp", 22),
+    ("ssh", 22),
+    ("git", 9418),
+    ("svn", 3690),
+    ("gopher", 70),
+    ("dict", 2628),
+    ("telnet", 23),
+    ("tftp", 69),
+    ("ldap", 389),
+    ("ldaps", 636),
+    ("smb", 445),
+    ("imap", 143),
+    ("imaps", 993),
+    ("pop3", 110),
+    ("smtp", 25),
+    ("smtps", 465),
+    ("rtsp", 554),
+    ("rtmp", 1935),
+    ("tcp", 0),
+    ("udp", 0),
+    ("mqtt", 1883),
+    ("mqtts", 8883),
+    ("nats", 4222),
+    ("grpc", 0),
+    ("postgres", 5432),
+    ("postgresql", 5432),
+    ("mysql", 3306),
+    ("mariadb", 3306),
+    ("mongodb", 27017),
+    ("redis", 6379),
+    ("rediss", 6379),
+    ("amqp", 5672),
+    ("amqps", 5671),
+    ("sqlserver", 1433),
+    ("clickhouse", 9000),
+    // With a host it is one of Windows' network.
+    ("file", 445),
+];
+
+/// What may stand before the scheme that counts.
+const WRAPPERS: &[&str] = &["url", "view-source", "jar", "feed", "blob", "jdbc"];
+
+/// How many of them.
+const MAX_WRAPPERS: usize = 4;
+
+impl EgressPolicy {
+    /// Checks what a text in the arguments of a call names, where it names a host. Nothing is resolved: a name is judged as
+    /// it stands. Neither scheme nor port is limited, and a user name is allowed, as in `ssh://git@example.com`.
+    ///
+    /// ```
+    /// use aster_runtime::gate::egress::{EgressPolicy, Sort};
+    ///
+    /// let policy = EgressPolicy::default();
+    /// assert!(policy.check_named("https://example.com:8443/page", Sort::Url, None).is_ok());
+    /// assert!(policy.check_named("/page", Sort::Url, None).is_ok());
+    /// assert!(policy.check_named("localhost:3000", Sort::Url, None).is_err());
+    /// assert!(policy.check_named("see http://localhost/ for more", Sort::Text, None).is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where the host is private or a list refuses it, or where nobody can say which host it is.
+    pub fn check_named(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
+        // The URL standard drops these wherever they stand.
+        let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+        let mut text = text.trim_matches(|c: char| c.is_control() || c == ' ' || c == '<' || c == '>');
+        if sort == Sort::Text && (text.contains(char::is_whitespace) || !text.contains("://")) {
+            return Ok(());
+        }
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return match sort {
+                Sort::Text => Ok(()),
+                _ => self.check_bare(&address.to_string(), Sort::Host, port),
+            };
+        }
+        let mut text_of = scheme(text);
+        for _ in 0..MAX_WRAPPERS {
+            match text_of {
+                Some((wrapper, rest)) if WRAPPERS.contains(&wrapper.as_str()) => {
+                    text = rest;
+                    text_of = scheme(rest);
+                }
+                _ => break,
+            }
+        }
+        let bare = text.replace('\\', "/");
+        if bare.starts_with("//") {
+            return self.check_web(&format!("http:{bare}"));
+        }
+        let Some((scheme, rest)) = text_of else { return self.check_bare(&bare, sort, port) };
+        // Of `git+https` it is the last that says how it connects.
+        let last = scheme.rsplit('+').next().unwrap_or_default();
+        let first = scheme.split('+').next().unwrap_or_default();
+        let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
+        match of(last).or(of(first)) {
+            Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => self.check_web(&format!("{last}:{rest}")),
+            Some((_, default)) => self.check_authority(rest, *default, port),
+            None => Ok(()),
+        }
+    }
+
+    /// A URL whose host every parser of the URL standard reads alike.
+    fn check_web(&self, text: &str) -> Result<(), EgressError> {
+        let malformed = |error| EgressError::new("the URL", Kind::Malformed(error));
+        if text.len() > MAX_URL_BYTES {
+            return Err(EgressError::new("the URL", Kind::TooLong));
+        }
+        let url = Url::parse(text).map_err(malformed)?;
+        let host = url.host().ok_or(EgressError::new("the URL", Kind::NoHost))?;
+        self.judge(&host, url.port_or_known_default().unwrap_or_default(), Alone::Private)
+    }
+
+    /// What follows the scheme of a URL that the standard does not know.
+    fn check_authority(&self, rest: &str, default: u16, port: Option<u16>) -> Result<(), EgressError> {
+        // Several hosts may stand in one, as in `mongodb://a,b/`.
+        let rest = rest.strip_prefix("//").unwrap_or(rest);
+        let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        let hosts = authority.rsplit('@').next().unwrap_or_default();
+        if hosts.is_empty() {
+            return Ok(());
+        }
+        for entry in hosts.split(',') {
+            let (name, own) = split_port(entry);
+            let host =
+                Host::parse(name).map_err(|error| EgressError::new("the URL", Kind::Malformed(error)))?;
+            self.judge(&borrowed(&host), own.or(port).unwrap_or(default), Alone::Private)?;
+        }
+        Ok(())
+    }
+
+    /// A text without a scheme: a host to complete, or a path.
+    fn check_bare(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
+        if sort == Sort::Text {
+            return Ok(());
+        }
+        let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+        let (name, own) = split_port(authority.rsplit('@').next().unwrap_or_default());
+        // `[::1]` and `::1`.
+        let bracketed =
+            if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.to_owned() };
+        let Ok(host) = Host::parse(&bracketed) else { return Ok(()) };
+        let looks_like_one = match (&host, sort) {
+            (_, Sort::Host) | (Host::Ipv6(_), _) => true,
+            // A number is an address to those who complete it, and to nearly everybody else a number.
+            (Host::Ipv4(_), _) => name.contains('.') || name.starts_with("0x") || name.starts_with("0X"),
+            (Host::Domain(name), _) => {
+                let parts = name.contains('.') && !name.split('.').any(str::is_empty);
+                parts || is_local(name) || own.is_some()
+            }
+        };
+        if !looks_like_one {
+            return Ok(());
+        }
+        self.judge(&borrowed(&host), own.or(port).unwrap_or_default(), Alone::Ordinary)
+    }
+
+    /// Judges a host as it stands in a text.
+    fn judge(&self, host: &Host<&str>, port: u16, alone: Alone) -> Result<(), EgressError> {
+        let host = plain(host);
+        match host {
+            Host::Domain(name) if alone == Alone::Ordinary && !name.contains('.') && !is_local(name) => {
+                // `main` may be anything; only a list of hosts takes it for one.
+                self.check_lists(&host, port)
+                    .map_err(|kind| EgressError::new(target(&host, port), kind))
+                    .map(drop)
+            }
+            _ => self.check_host(&host, port),
+        }
+    }
+}
+
+/// What a name of one part is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alone {
+    /// A host of the local network: it stands where only a host can.
+    Private,
+    /// Hardly a host.
+    Ordinary,
+}
+
+/// A scheme, in small letters, and what follows its colon. `localhost:3000` has none.
+fn scheme(text: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_port =
+        digits > 0 && matches!(rest.as_bytes().get(digits), None | Some(b'/' | b'?' | b'#' | b'\\'));
+    let is_web = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "ws" | "wss" | "ftp");
+    (valid && (is_web || !is_port)).then(|| (scheme.to_ascii_lowercase(), rest))
+}
+
+/// A host and the port after it. Of `github.com:org/repo` the port is none.
+fn split_port(text: &str) -> (&str, Option<u16>) {
+    match text.rsplit_once(':') {
+        Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, None),
+        Some((host, port)) => (host, port.parse().ok()),
+        None => (text, None),
+    }
+}
+
+fn borrowed(host: &Host<String>) -> Host<&str> {
+    match host {
+        Host::Domain(name) => Host::Domain(name),
+        Host::Ipv4(address) => Host::Ipv4(*address),
+        Host::Ipv6(address) => Host::Ipv6(*address),
+    }
+}
+
+fn is_local(name: &str) -> bool {
+    PRIVATE_SUFFIXES.iter().any(|suffix| is_below(strip_dot(name), suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, sort: Sort) -> Result<(), String> {
+        EgressPolicy::default().check_named(text, sort, None).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_leads_to_a_private_place_is_refused_however_it_is_written() {
+        for text in [
+            "http://localhost:3000/",
+            "HTTP://LOCALHOST",
+            "http:127.0.0.1",
+            "ht\ntp://127.0.0.1/",
+            " http://2130706433/",
+            "http:\\\\127.0.0.1\\x",
+            "//127.0.0.1/x",
+            "\\\\127.0.0.1\\share",
+            "localhost",
+            "localhost:3000",
+            "LocalHost.:3000/x",
+            "127.0.0.1",
+            "127.0.0.1:8080/path",
+            "0x7f.1",
+            "[::1]:3000",
+            "::1",
+            "fe80::1",
+            "file://127.0.0.1/share",
+            "169.254.169.254/latest/meta-data",
+            "metadata.google.internal",
+            "user@127.0.0.1",
+            "URL:http://127.0.0.1/",
+            "<url:http://127.0.0.1/>",
+            "view-source:http://127.0.0.1/",
+            "jdbc:postgresql://10.0.0.1:5432/db",
+            "git+ssh://git@10.0.0.1/repo",
+            "git+https://127.0.0.1/repo",
+            "redis://127.0.0.1",
+            "mongodb://db.example.com,10.0.0.1/x",
+            "gopher://127.0.0.1:70/_x",
+            "wss://192.168.0.1/",
+            "ftp://[::ffff:127.0.0.1]/",
+            "http://intranet/",
+            "http://[",
+        ] {
+            assert!(check(text, Sort::Url).is_err(), "{text}");
+            assert!(check(text, Sort::Host).is_err(), "{text}");
+        }
+        for text in ["http://localhost:3000/", "redis://127.0.0.1", " http://10.0.0.1/ "] {
+            assert!(check(text, Sort::Text).is_err(), "{text}");
+        }
+        for text in ["2130706433", "127.1"] {
+            assert!(check(text, Sort::Host).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_use_is_allowed() {
+        for text in [
+            "https://example.com:8443/a?b=http://localhost/",
+            "ssh://git@github.com:22/org/repo",
+            "git@github.com:org/repo.git",
+            "example.com/page",
+            "/relative/page",
+            "../up",
+            "?query",
+            "#part",
+            "file:///home/someone/notes.md",
+            "data:image/png;base64,AAAA",
+            "about:blank",
+            "mailto:someone@example.com",
+            "urn:isbn:0451450523",
+            "notes://2026/11",
+            "postgres:///db",
+            "chrome-extension://abc/page.html",
+            "main",
+            "12",
+            "index.html",
+            "",
+            "a b c",
+        ] {
+            assert_eq!(check(text, Sort::Url), Ok(()), "{text}");
+        }
+        for text in
+            ["see http://localhost:3000/", "localhost:3000", "127.0.0.1", "http is a protocol", "a://b"]
+        {
+            assert_eq!(check(text, Sort::Text), Ok(()), "{text}");
+        }
+        assert_eq!(check("example.com", Sort::Host), Ok(()));
+        assert_eq!(check("production", Sort::Host), Ok(()));
+        assert_eq!(check(&format!("data:image/png;base64,{}", "A".repeat(MAX_URL_BYTES)), Sort::Url), Ok(()));
+    }
+
+    #[test]
+    fn lists_and_exceptions_count() {
+        let policy = EgressPolicy::default()
+            .allow(["*.example.com", "db"])
+            .unwrap()
+            .deny(["bad.example.com"])
+            .unwrap()
+            .allow_private(["localhost:5432"])
+            .unwrap();
+        let allows = |text, sort, port| policy.check_named(text, sort, port).is_ok();
+        assert!(allows("https://a.example.com/", Sort::Url, None));
+        assert!(allows("a.example.com", Sort::Host, None));
+        assert!(!allows("https://example.org/", Sort::Url, None));
+        assert!(!allows("example.org/x", Sort::Url, None));
+        assert!(!allows("https://bad.example.com/", Sort::Text, None));
+        assert!(allows("db", Sort::Host, None));
+        assert!(!allows("other", Sort::Host, None));
+        assert!(allows("localhost", Sort::Host, Some(5432)));
+        assert!(allows("postgres://localhost/x", Sort::Url, None));
+        assert!(!allows("localhost", Sort::Host, Some(22)));
+        assert!(!allows("localhost", Sort::Host, None));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_and_no_private_address_passes(
+            before in "(|[a-z+-]{1,12}:)(|/|//|\\\\)",
+            bits in any::<u32>(),
+            after in "(|:[0-9]{1,5})(|/\\PC{0,10})",
+            text in "\\PC{0,40}",
+        ) {
+            for sort in [Sort::Url, Sort::Host, Sort::Text] {
+                let _ = check(&text, sort);
+                let _ = check(&format!("{before}{text}"), sort);
+            }
+            let address = std::net::Ipv4Addr::from(bits);
+            if EgressPolicy::default().check_address(None, address.into(), 0).is_err() {
+                for scheme in ["", "http://", "https:", "ssh://git@", "//"] {
+                    let named = format!("{scheme}{address}{after}");
+                    prop_assert!(check(&named, Sort::Url).is_err(), "{named}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Secrets in JSON: in every key, text and number, in a value together with its name, and across values that stand side by
+//! side, where somebody has cut one in pieces.
+//!
+//! Strings and numbers are counted in the order in which they stand, keys too. What is found belongs to such a number; a
+//! second walk, made only where something was found, turns numbers into pointers or replaces what they count.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::{Finding, Redactor, Severity, merged, replaced, scan};
+
+/// How much of each end of a long text is looked at together with its neighbours, in bytes.
+const SEAM: usize = 512;
+
+/// How much of a value is looked at together with its name.
+const NAMED: usize = 2048;
+
+/// A secret in an object.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Place {
+    /// A JSON pointer (RFC 6901) to the value, or to the member whose key it is. Secrets in keys are replaced in it.
+    pub pointer: String,
+    /// What it is, as [`Finding::kind`] says.
+    pub kind: &'static str,
+    /// How bad that is.
+    pub severity: Severity,
+}
+
+/// What was found, by the number of the text it was found in.
+type Found = BTreeMap<usize, Vec<Finding>>;
+
+pub(super) fn scan(redactor: &Redactor, object: &Map<String, Value>) -> Vec<Place> {
+    let found = find(redactor, |leaves| leaves.object(object));
+    places(object, &found)
+}
+
+pub(super) fn redact(
+    redactor: &Redactor,
+    object: &Map<String, Value>,
+) -> Option<(Map<String, Value>, Vec<Place>)> {
+    let found = find(redactor, |leaves| leaves.object(object));
+    if found.is_empty() {
+        return None;
+    }
+    let replacer = &mut Replacer { found: &found, next: 0 };
+    Some((replacer.object(object), places(object, &found)))
+}
+
+pub(super) fn redact_value(redactor: &Redactor, value: &Value) -> Value {
+    let found = find(redactor, |leaves| leaves.value(value));
+    if found.is_empty() {
+        return value.clone();
+    }
+    Replacer { found: &found, next: 0 }.value(value)
+}
+
+pub(super) fn finds_any(redactor: &Redactor, object: &Map<String, Value>) -> bool {
+    !find(redactor, |leaves| leaves.object(object)).is_empty()
+}
+
+fn find<'v>(redactor: &Redactor, visit: impl FnOnce(&mut Leaves<'v, '_>)) -> Found {
+    let mut leaves = Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::new() };
+    if redactor.is_idle() {
+        return leaves.found;
+    }
+    visit(&mut leaves);
+    leaves.joined();
+    leaves.found.values_mut().for_each(|found| *found = merged(std::mem::take(found)));
+    leaves.found
+}
+
+/// The texts of a value, one after the other.
+struct Leaves<'v, 'r> {
+    redactor: &'r Redactor,
+    /// The names that the current value has, outermost first, and whether each says something of it.
+    names: Vec<(&'v str, bool)>,
+    /// The texts that are no keys, with their numbers.
+    values: Vec<(usize, Cow<'v, str>)>,
+    next: usize,
+    found: Found,
+}
+
+impl<'v> Leaves<'v, '_> {
+    fn object(&mut self, fields: &'v Map<String, Value>) {
+        for (name, value) in fields {
+            let number = self.number();
+            self.note(number, self.redactor.find(name));
+            let tells = self.redactor.formats.is_some() && scan::is_context(name);
+            self.names.push((name, tells));
+            self.value(value);
+            self.names.pop();
+        }
+    }
+
+    fn value(&mut self, value: &'v Value) {
+        match value {
+            Value::String(text) => self.text(text.into()),
+            Value::Number(number) => self.text(number.to_string().into()),
+            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(fields) => self.object(fields),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: Cow<'v, str>) {
+        let number = self.number();
+        self.note(number, self.redactor.find(&text));
+        self.note(number, self.named(&text));
+        self.values.push((number, text));
+    }
+
+    /// What only the name of a text tells, or the name above it.
+    fn named(&self, text: &str) -> Vec<Finding> {
+        let near = &self.names[self.names.len().saturating_sub(2)..];
+        if !near.iter().any(|(_, tells)| *tells) || text.is_empty() {
+            return Vec::new();
+        }
+        let names: Vec<&str> = near.iter().map(|(name, _)| *name).collect();
+        let mut line = names.join(".");
+        line.push('=');
+        let before = line.len();
+        line.push_str(head(text, NAMED));
+        let of_text = |finding: Finding| {
+            let range = finding.range.start.checked_sub(before)?..finding.range.end - before;
+            Some(Finding { range, ..finding })
+        };
+        self.redactor.find(&line).into_iter().filter_map(of_text).collect()
+    }
+
+    fn number(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn note(&mut self, number: usize, found: Vec<Finding>) {
+        if !found.is_empty() {
+            self.found.entry(number).or_default().extend(found);
+        }
+    }
+
+    /// What only all of the values together are.
+    fn joined(&mut self) {
+        if self.values.len() < 2 {
+            return;
+        }
+        let mut text = String::new();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.values.len());
+        let mut seams = Vec::with_capacity(self.values.len());
+        for (number, value) in &self.values {
+            if value.is_empty() {
+                continue;
+            }
+            seams.push(text.len());
+            let (first, last) = match value.len() > 2 * SEAM {
+                true => (head(value, SEAM), Some(tail(value, SEAM))),
+                false => (&**value, None),
+            };
+            pieces.push(Piece { number: *number, from: 0, at: text.len()..text.len() + first.len() });
+            text.push_str(first);
+            if let Some(last) = last {
+                text.push('\n');
+                let from = value.len() - last.len();
+                pieces.push(Piece { number: *number, from, at: text.len()..text.len() + last.len() });
+                text.push_str(last);
+            }
+        }
+        let crosses = |range: &Range<usize>| {
+            let after = seams.partition_point(|seam| *seam <= range.start);
+            seams.get(after).is_some_and(|seam| *seam < range.end)
+        };
+        let mut found = self.redactor.find_as_it_is(text.as_bytes(), &seams);
+        found.retain(|finding| crosses(&finding.range));
+        for finding in found {
+            let first = pieces.partition_point(|piece| piece.at.end <= finding.range.start);
+            let hit = pieces[first..].iter().take_while(|piece| piece.at.start < finding.range.end);
+            for piece in hit {
+                let range = finding.range.start.max(piece.at.start)..finding.range.end.min(piece.at.end);
+                let range =
+                    range.start - piece.at.start + piece.from..range.end - piece.at.start + piece.from;
+                self.found.entry(piece.number).or_default().push(Finding { range, ..finding });
+            }
+        }
+    }
+}
+
+/// A part of a value among all that are joined.
+struct Piece {
+    number: usize,
+    /// Where it begins in its value.
+    from: usize,
+    /// Where it stands among all.
+    at: Range<usize>,
+}
+
+fn head(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn tail(text: &str, most: usize) -> &str {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// Replaces what was found, walking as [`Leaves`] does.
+struct Replacer<'f> {
+    found: &'f Found,
+    next: usize,
+}
+
+impl Replacer<'_> {
+    fn object(&mut self, fields: &Map<String, Value>) -> Map<String, Value> {
+        let mut replaced = Map::with_capacity(fields.len());
+        for (name, value) in fields {
+            let mut key = self.text(name).unwrap_or_else(|| name.clone());
+            // Two keys that are the same now are still two members.
+            while replaced.contains_key(&key) {
+                key.push('_');
+            }
+            let value = self.value(value);
+            replaced.insert(key, value);
+        }
+        replaced
+    }
+
+    fn value(&mut self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.text(text).map_or_else(|| value.clone(), Value::String),
+            Value::Number(number) => match self.text_of(|| number.to_string()) {
+                Some(text) => Value::String(text),
+                None => value.clone(),
+            },
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => Value::Object(self.object(fields)),
+            Value::Null | Value::Bool(_) => value.clone(),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Option<String> {
+        self.text_of(|| text.to_owned())
+    }
+
+    fn text_of(&mut self, text: impl FnOnce() -> String) -> Option<String> {
+        self.next += 1;
+        let found = self.found.get(&(self.next - 1))?;
+        Some(replaced(&text(), found.iter().map(|finding| finding.range.clone())))
+    }
+}
+
+/// The places of what was found, in their order, each kind once.
+fn places(object: &Map<String, Value>, found: &Found) -> Vec<Place> {
+    let mut pointers = Pointers { found, next: 0, steps: Vec::new(), places: Vec::new() };
+    if !found.is_empty() {
+        pointers.object(object);
+    }
+    pointers.places
+}
+
+/// Makes pointers, walking as [`Leaves`] does.
+struct Pointers<'f> {
+    found: &'f Found,
+    next: usize,
+    steps: Vec<String>,
+    places: Vec<Place>,
+}
+
+impl Pointers<'_> {
+    fn object(&mut self, fields: &Map<String, Value>) {
+        for (name, value) in fields {
+            let key = self.found.get(&self.next);
+            let shown = key.map(|found| replaced(name, found.iter().map(|finding| finding.range.clone())));
+            self.steps.push(shown.as_deref().unwrap_or(name).replace('~', "~0").replace('/', "~1"));
+            self.leaf();
+            self.value(value);
+            self.steps.pop();
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(_) | Value::Number(_) => self.leaf(),
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.steps.push(at.to_string());
+                    self.value(item);
+                    self.steps.pop();
+                }
+            }
+            Value::Object(fields) => self.object(fields),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn leaf(&mut self) {
+        self.next += 1;
+        let Some(found) = self.found.get(&(self.next - 1)) else { return };
+        let pointer: String = self.steps.iter().flat_map(|step| ["/", step]).collect();
+        for finding in found {
+            let place = Place { pointer: pointer.clone(), kind: finding.kind, severity: finding.severity };
+            if !self.places.contains(&place) {
+                self.places.push(place);
+            }
+        }
+    }
+}
