@@ -13,7 +13,7 @@ use globset::{Glob, GlobMatcher};
 use super::expand::Template;
 use super::yaml::{self, Mark, Node, Value};
 use super::{MAX_FILE_BYTES, Problem};
-use crate::catalogue::AnnotationTrust;
+use crate::catalogue::{AnnotationTrust, Pinning};
 use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{Event, Matcher, OnFailure};
 use crate::gate::limits::{Limit, Limits};
@@ -30,6 +30,7 @@ pub(super) struct File {
     pub(super) context_tokens: Option<(usize, Mark)>,
     pub(super) inventory_percent: Option<(f64, Mark)>,
     pub(super) search_limit: Option<(usize, Mark)>,
+    pub(super) pins: Option<(Pinning, Mark)>,
     pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) audit_path: Option<(Text, Mark)>,
@@ -64,6 +65,7 @@ pub(super) struct Server {
     pub(super) tier: Option<(Tier, Mark)>,
     pub(super) tiers: Vec<(GlobMatcher, Tier, Mark)>,
     pub(super) annotations: Option<(AnnotationTrust, Mark)>,
+    pub(super) pins: Option<(Pinning, Mark)>,
     pub(super) startup_timeout: Option<Duration>,
     pub(super) call_timeout: Option<Duration>,
 }
@@ -154,7 +156,8 @@ impl Reader<'_> {
     }
 
     fn mcp(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
-        let keys = ["servers", "tools", "approval", "context_tokens", "inventory_percent", "search_limit"];
+        let keys =
+            ["servers", "tools", "pins", "approval", "context_tokens", "inventory_percent", "search_limit"];
         for (key, value) in self.section(node, "`mcp`", &keys) {
             match key {
                 "servers" => self.servers(value, file, reserved),
@@ -171,6 +174,7 @@ impl Reader<'_> {
                         file.approval_clients = Some((self.clients(value), value.at));
                     }
                 }
+                "pins" => file.pins = self.pinning(value, "`mcp.pins`").map(|pins| (pins, value.at)),
                 "context_tokens" => {
                     file.context_tokens = self.whole(value, "`mcp.context_tokens`", 1, 100_000_000);
                 }
@@ -206,7 +210,7 @@ impl Reader<'_> {
     }
 
     fn server(&mut self, name: &str, at: Mark, node: &Node) -> Option<Server> {
-        const KEYS: [&str; 10] = [
+        const KEYS: [&str; 11] = [
             "command",
             "args",
             "env",
@@ -215,6 +219,7 @@ impl Reader<'_> {
             "tier",
             "tiers",
             "annotations",
+            "pins",
             "startup_timeout",
             "call_timeout",
         ];
@@ -233,6 +238,7 @@ impl Reader<'_> {
             tier: None,
             tiers: Vec::new(),
             annotations: None,
+            pins: None,
             startup_timeout: None,
             call_timeout: None,
         };
@@ -262,6 +268,7 @@ impl Reader<'_> {
                 "annotations" => {
                     server.annotations = self.annotations(value, &what).map(|trust| (trust, value.at));
                 }
+                "pins" => server.pins = self.pinning(value, &what).map(|pins| (pins, value.at)),
                 "startup_timeout" => server.startup_timeout = self.duration(value, &what),
                 _ => server.call_timeout = self.duration(value, &what),
             }
@@ -604,6 +611,12 @@ impl Reader<'_> {
             ("ignore", AnnotationTrust::Ignore),
             ("trust", AnnotationTrust::Trust),
         ];
+        self.choice(node, what, &choices)
+    }
+
+    fn pinning(&mut self, node: &Node, what: &str) -> Option<Pinning> {
+        let choices =
+            [("off", Pinning::Off), ("trust_first", Pinning::TrustFirst), ("strict", Pinning::Strict)];
         self.choice(node, what, &choices)
     }
 
