@@ -211,7 +211,7 @@ fn hidden(text: &str) -> Option<String> {
     if kinds.is_empty() {
         return None;
     }
-    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
     let mut message = kinds.join(", ");
     if !tagged.is_empty() {
         message.push_str(&format!(", which say “{}”", one_line(&tagged, 200)));
