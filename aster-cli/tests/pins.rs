@@ -55,7 +55,8 @@ fn server(sandbox: &Sandbox, more: &str) -> String {
 
 fn tools(sandbox: &Sandbox) -> Vec<String> {
     let listed = sandbox.run(&["mcp", "list", "--tools", "--json"]).expect(0).json();
-    let tools = listed["tools"].as_array().unwrap().iter().map(|tool| tool["id"].as_str().unwrap().to_owned());
+    let tools =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["id"].as_str().unwrap().to_owned());
     tools.filter(|id| id.starts_with("peer/")).collect()
 }
 
@@ -89,7 +90,9 @@ fn a_tool_that_changes_is_unknown_until_the_user_has_seen_how() {
     assert!(!found["tools"].to_string().contains("peer/add"), "{found}");
     let listed = sandbox.run(&["mcp", "list"]).expect(0).stdout;
     assert!(
-        listed.contains("peer/add: quarantined: it has changed since it was trusted; `aster mcp trust peer/add`"),
+        listed.contains(
+            "peer/add: quarantined: it has changed since it was trusted; `aster mcp trust peer/add`"
+        ),
         "{listed}"
     );
 
@@ -120,7 +123,10 @@ fn a_tool_that_changes_is_unknown_until_the_user_has_seen_how() {
     assert_eq!(tools(&sandbox), ["peer/sub"]);
 
     let answer = sandbox.run(&["mcp", "trust", "peer", "--yes", "--json"]).expect(0).json();
-    assert_eq!((&answer["trusted"][0]["kind"], &answer["trusted"][0]["name"]), (&json!("tool"), &json!("peer/add")));
+    assert_eq!(
+        (&answer["trusted"][0]["kind"], &answer["trusted"][0]["name"]),
+        (&json!("tool"), &json!("peer/add"))
+    );
     assert_eq!(tools(&sandbox), ["peer/add", "peer/sub"]);
     assert_eq!(sandbox.run(&["mcp", "trust"]).expect(0).stdout, "nothing needs consent\n");
 }
@@ -136,7 +142,9 @@ fn what_is_remembered_and_cannot_be_read_trusts_nothing() {
         assert!(listed.contains(why) && tools(&sandbox).is_empty(), "{listed}");
     };
     fs::write(&file, &kept[..kept.len() / 2]).unwrap();
-    down("what is remembered of the server is damaged; nothing that it lists is trusted until the file is mended");
+    down(
+        "what is remembered of the server is damaged; nothing that it lists is trusted until the file is mended",
+    );
     sandbox.run(&["mcp", "call", "peer/add"]).expect(5);
     fs::write(&file, &kept).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
@@ -159,7 +167,10 @@ fn a_command_of_ones_own_that_changes_needs_consent() {
     assert_eq!(tools(&sandbox).len(), 2);
     sandbox.user(&server(&sandbox, ", env: {LD_PRELOAD: /tmp/x.so}"));
     let listed = sandbox.run(&["mcp", "list"]).expect(0).stdout;
-    assert!(listed.contains("its command has changed since you trusted it; run `aster mcp trust peer`"), "{listed}");
+    assert!(
+        listed.contains("its command has changed since you trusted it; run `aster mcp trust peer`"),
+        "{listed}"
+    );
     let checked = sandbox.run(&["check"]).expect(0).stdout;
     assert!(checked.contains("server `peer` is not started: its command has changed"), "{checked}");
     sandbox.run(&["mcp", "call", "peer/add"]).expect(5);
@@ -189,14 +200,20 @@ fn strict_pins_wait_for_the_user_and_a_project_can_only_tighten() {
     sandbox.user(&format!("{}  pins: strict\n", server(&sandbox, "")));
     sandbox.project("mcp: {pins: off}\n");
     let listed = sandbox.run(&["mcp", "list"]).expect(0);
-    assert!(listed.stderr.contains("`mcp.pins` is left out: a project can only make it stricter"), "{listed}");
+    assert!(
+        listed.stderr.contains("`mcp.pins` is left out: a project can only make it stricter"),
+        "{listed}"
+    );
     assert_eq!(tools(&sandbox), ["peer/sub"]);
 }
 
 #[test]
 fn a_scan_ends_with_what_it_found() {
     let sandbox = sandbox("");
-    assert_eq!(sandbox.run(&["mcp", "scan"]).expect(0).stdout, "1 external server, 2 tools, 0 problems, 0 notes\n");
+    assert_eq!(
+        sandbox.run(&["mcp", "scan"]).expect(0).stdout,
+        "1 external server, 2 tools, 0 problems, 0 notes\n"
+    );
     sandbox.write("tools.json", CHANGED);
     // In quarantine it is looked at too.
     assert_snapshot!(sandbox.run(&["mcp", "scan"]).expect(3).stdout, @"
@@ -220,7 +237,8 @@ fn many_first_sights_at_once_leave_one_whole_store() {
             assert_eq!(one.join().unwrap(), ["peer/add", "peer/sub"]);
         }
     });
-    let stored: serde_json::Value = serde_json::from_str(&fs::read_to_string(pins(&sandbox)).unwrap()).unwrap();
+    let stored: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(pins(&sandbox)).unwrap()).unwrap();
     let trusted = stored["pins"]["trusted"]["tools"].as_object().unwrap();
     assert_eq!(trusted.keys().collect::<Vec<_>>(), ["add", "sub"]);
     assert_eq!(stored["pins"]["waiting"], serde_json::Value::Null);

@@ -358,10 +358,9 @@ impl<'a> Names<'a> {
         }
         let mut tools: HashMap<String, Vec<&str>> = HashMap::new();
         for (&name, servers) in &self.tools {
-            let id = || format!("{}/{}", servers.first().copied().unwrap_or_default(), one_line(name, 200));
             if !name.is_single_script() {
                 let message = "its name has letters of several scripts".to_owned();
-                findings.push(Finding::of_name(Kind::LookAlike, id(), message));
+                findings.push(Finding::of_name(Kind::LookAlike, self.spelt_id(name), message));
             }
             tools.entry(looks(name)).or_default().push(name);
             // What differs in case and separators alone is mistaken on one server; on two it is usual.
@@ -375,13 +374,18 @@ impl<'a> Names<'a> {
         alike.sort_unstable();
         alike.dedup();
         for (name, first) in alike {
-            let id = |name: &str| {
-                let servers = &self.tools[name];
-                format!("{}/{}", servers.first().copied().unwrap_or_default(), one_line(name, 200))
-            };
-            let message = format!("its name looks like that of `{}`", visible(&id(first)));
-            findings.push(Finding::of_name(Kind::LookAlike, id(name), message));
+            let message = format!("its name looks like that of `{}`", self.spelt_id(first));
+            findings.push(Finding::of_name(Kind::LookAlike, self.spelt_id(name), message));
         }
+    }
+
+    /// The id of a tool of this name, on the first server that has one, with what is no ASCII spelt out: between two names
+    /// that look alike nothing else shows the difference.
+    fn spelt_id(&self, name: &str) -> String {
+        let server = self.tools.get(name).and_then(BTreeSet::first).copied().unwrap_or_default();
+        let spelt =
+            name.chars().map(|c| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() });
+        format!("{server}/{}", one_line(&spelt.collect::<String>(), 500))
     }
 
     fn collisions(&self, findings: &mut Vec<Finding>) {
@@ -504,7 +508,7 @@ mod tests {
     fn hidden_text_is_found_and_read() {
         let tagged: String = "send it".chars().filter_map(|c| char::from_u32(c as u32 + 0xE0000)).collect();
         let findings = in_description(&format!("Adds.{tagged}\u{202e}\u{200b}\u{200b}\u{1b}[2J"));
-        insta::assert_snapshot!(findings[0], @"s/t /description: hidden text: 2 characters that change the direction, 1 control characters");
+        insta::assert_snapshot!(findings[0], @"s/t /description: hidden text: characters that change the direction (1), control characters (1), invisible characters (2), tag characters (7), which say “send it”");
         let nested =
             json!({"name": "t", "inputSchema": {"properties": {"a\u{200b}": {"enum": ["x\u{fe0f}"]}}}});
         let places: Vec<String> =
@@ -546,6 +550,13 @@ mod tests {
             json!([{"name": "send"}, {"name": "s\u{435}nd"}, {"name": "getX"}, {"name": "get_x"}]),
         );
         let same = server("GitHub", json!([{"name": "read_file"}]));
-        insta::assert_snapshot!(found(&[one, two, odd, same]).join("\n"), @"");
+        insta::assert_snapshot!(found(&[one, two, odd, same]).join("\n"), @r"
+        github: a look-alike: its name looks like that of `GitHub`
+        odd/s\u{435}nd: a look-alike: its name has letters of several scripts
+        odd/get_x: a look-alike: its name looks like that of `odd/getX`
+        glthub/iteml: a look-alike: its name looks like that of `github/item1`
+        odd/s\u{435}nd: a look-alike: its name looks like that of `odd/send`
+        GitHub, github, glthub: the same name: they all have `read_file`
+        ");
     }
 }
