@@ -75,7 +75,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("net", &["gate::egress", "text"]),
     (
         "config",
-        &["gate::egress", "gate::hooks", "gate::limits", "gate::secrets", "pins", "catalogue", "spec", "id", "text"],
+        &[
+            "gate::egress",
+            "gate::hooks",
+            "gate::limits",
+            "gate::secrets",
+            "pins",
+            "catalogue",
+            "spec",
+            "id",
+            "text",
+        ],
     ),
     (
         "upstream",

@@ -99,7 +99,6 @@ fn a_tool_that_changes_is_unknown_until_the_user_has_seen_how() {
     let shown = sandbox.run(&["mcp", "trust", "peer/add"]).expect(4).stderr;
     let (_, difference) = shown.split_once("\n\n").unwrap();
     assert_snapshot!(difference, @r#"
-      name:
         add
       description:
         Adds.

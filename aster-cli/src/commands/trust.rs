@@ -235,7 +235,7 @@ fn changes(server: &ServerConfig, waiting: &Waiting) -> String {
     for finding in scan_definition("", &waiting.now.value()) {
         text.push_str(&format!("\n  ! {}: {}", finding.kind.words(), finding.message));
     }
-    text
+    text.trim_end().to_owned() + "\n"
 }
 
 fn remove(store: &TrustStore, names: &[String], output: Output) -> Result<Exit, Failure> {
