@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use common::{Outcome, Sandbox};
+use common::{Outcome, Sandbox, exists};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -78,6 +78,7 @@ fn a_tool_that_changes_is_unknown_until_the_user_has_seen_how() {
     assert_eq!(tools(&sandbox), ["peer/add", "peer/sub"]);
     let file = pins(&sandbox);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!exists(&sandbox.path("state/aster/trust.json")), "a first sight is no consent");
     sandbox.run(&["mcp", "trust", "peer"]).expect(2);
 
     sandbox.write("tools.json", CHANGED);
