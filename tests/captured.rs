@@ -12,6 +12,7 @@ use std::{env, fs};
 
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing, external_part};
 use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::scan::scan;
 use aster_runtime::serve::{self, Shape};
 use aster_runtime::tool::JsonObject;
 use aster_runtime::{Catalogue, Host, Profile, ProgressiveConfig, Scope, ToolContext, ToolResult, inject};
@@ -44,6 +45,18 @@ fn listing(path: &Path) -> Listing {
     Listing { tools, ..Listing::without_tools(Health::Ready) }
 }
 
+/// All of them as one catalogue.
+fn catalogue() -> Catalogue {
+    let parts: Vec<_> = captured()
+        .iter()
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            external_part(&name, &ExternalSettings::default(), &listing(path))
+        })
+        .collect();
+    Catalogue::merge(&parts)
+}
+
 #[test]
 fn every_tool_and_every_field_survives() {
     let files = captured();
@@ -68,14 +81,7 @@ fn every_tool_and_every_field_survives() {
 
 #[test]
 fn all_lists_together_keep_to_the_budget() {
-    let parts: Vec<_> = captured()
-        .iter()
-        .map(|path| {
-            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            external_part(&name, &ExternalSettings::default(), &listing(path))
-        })
-        .collect();
-    let catalogue = Catalogue::merge(&parts);
+    let catalogue = catalogue();
     let view = Scope::default().view(&catalogue);
     println!(
         "{} tools on {} servers: {} tokens of schemas",
@@ -94,6 +100,16 @@ fn all_lists_together_keep_to_the_budget() {
         assert!(injection.prompt_tokens <= injection.inventory_budget_tokens, "{percent}");
         assert!(!injection.prompt.chars().any(|c| c != '\n' && aster_runtime::text::is_unsafe(c)));
     }
+}
+
+/// Well-known servers give a model no orders and hide nothing.
+#[test]
+fn a_scan_of_real_lists_finds_no_problem() {
+    let (problems, notes): (Vec<_>, Vec<_>) =
+        scan(&catalogue()).into_iter().partition(|finding| finding.kind.is_problem());
+    notes.iter().for_each(|note| println!("{note}"));
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 /// A server that lists what was captured, and is never called.

@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("id", &["text"]),
     ("process", &[]),
     ("uri", &[]),
+    ("canonical", &[]),
     ("provider", &[]),
     ("glob", &[]),
     // Pure parts of the gate: others use them without the gate.
@@ -21,7 +22,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("schema", &["tool"]),
     ("spec", &["tool", "id"]),
     ("__private", &["id", "schema", "session", "spec", "text", "tool", "uri"]),
-    ("catalogue", &["spec", "id", "tool", "gate::egress", "gate::secrets", "provider", "text", "uri"]),
+    (
+        "catalogue",
+        &["spec", "id", "tool", "gate::egress", "gate::secrets", "provider", "text", "uri", "canonical"],
+    ),
+    ("scan", &["catalogue", "text"]),
+    ("pins", &["catalogue", "canonical", "text"]),
     ("gate::rules", &["catalogue", "glob", "id", "spec", "tool"]),
     ("scope", &["gate::rules", "catalogue", "glob", "id", "session", "spec"]),
     ("search", &["catalogue", "scope", "id"]),
@@ -50,6 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "host",
         &[
             "audit",
+            "pins",
             "dispatch",
             "gate",
             "call",
@@ -71,7 +78,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("net", &["gate::egress", "text"]),
     (
         "config",
-        &["gate::egress", "gate::hooks", "gate::limits", "gate::secrets", "catalogue", "spec", "id", "text"],
+        &[
+            "gate::egress",
+            "gate::hooks",
+            "gate::limits",
+            "gate::secrets",
+            "pins",
+            "catalogue",
+            "spec",
+            "id",
+            "text",
+        ],
     ),
     (
         "upstream",

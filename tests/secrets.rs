@@ -436,7 +436,7 @@ fn the_sources_of_this_repository_have_none() {
     for path in tracked() {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         files += 1;
-        for finding in redactor.find(&text) {
+        if let Some(finding) = redactor.find(&text).into_iter().next() {
             let line = text[..finding.range.start].lines().count();
             panic!("{}:{line}: {} {:?}", path.display(), finding.kind, &text[finding.range]);
         }

@@ -38,7 +38,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tools and servers: list, search, describe, call, serve, trust.
+    /// Tools and servers: list, search, describe, call, serve, trust, scan.
     #[command(subcommand)]
     Mcp(Mcp),
     /// Rules: what they make of a call, and what is wrong with them.
@@ -63,8 +63,11 @@ pub(crate) enum Mcp {
     /// Serve all tools, behind the bridge or each by itself, over standard input and output or HTTP; with a name, one
     /// native server alone.
     Serve(Serve),
-    /// Consent to the servers that the project's file declares.
+    /// Consent to the servers that the project's file declares, and to what has changed since you trusted it.
     Trust(Trust),
+    /// Look through what the servers list for hidden text, orders to a model, references to other servers, and names that
+    /// look alike.
+    Scan,
 }
 
 #[derive(Debug, Subcommand)]
@@ -168,7 +171,7 @@ pub(crate) enum Mode {
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// The servers; none means all that need consent.
+    /// Servers, or tools as `server/tool`; none means all that need consent.
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// List what was consented to.

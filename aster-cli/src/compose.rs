@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
+use aster_runtime::config::pins::{self, PinFiles};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, Config, ConfigError, Destinations, ServerConfig, Sources};
@@ -74,6 +75,11 @@ pub(crate) fn trust_path() -> Result<PathBuf, Failure> {
     Ok(state("consents")?.join(trust::FILE_NAME))
 }
 
+/// What is remembered of the external servers.
+pub(crate) fn pin_files(config: &Config) -> Result<PinFiles, Failure> {
+    Ok(PinFiles::new(state("pins")?.join(pins::FOLDER), &config.servers))
+}
+
 fn state(what: &str) -> Result<PathBuf, Failure> {
     config::state_directory()
         .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no home directory to keep {what} in")))
@@ -83,6 +89,8 @@ fn state(what: &str) -> Result<PathBuf, Failure> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start<'a> {
     All,
+    /// All, to look at what they list and call nothing: their tools need not be trusted.
+    Look,
     /// Those on which these ids are.
     For(&'a [String]),
 }
@@ -90,7 +98,7 @@ pub(crate) enum Start<'a> {
 impl Start<'_> {
     fn wants(self, name: &str) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::Look => true,
             // A bare name may be on any server.
             Self::For(ids) => {
                 ids.iter().any(|id| id.split_once('/').is_none_or(|(server, _)| server == name))
@@ -226,8 +234,12 @@ async fn host(
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
+    let pins = pin_files(config)?;
     for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
-        builder = builder.with_upstream(upstream(server, &store, config));
+        builder = builder.with_upstream(upstream(server, &store, &pins, config));
+    }
+    if !matches!(which, Start::Look) {
+        builder = builder.pins(Arc::new(pins));
     }
     builder.build().await.map_err(|error| wrong(&error))
 }
@@ -281,7 +293,12 @@ impl AuditSink for Unwritable {
 
 /// The connection to one server. This is the one place that starts what a configuration names, and it does not start
 /// what nobody has consented to.
-fn upstream(server: &ServerConfig, store: &TrustStore, config: &Config) -> Arc<dyn Upstream> {
+fn upstream(
+    server: &ServerConfig,
+    store: &TrustStore,
+    pins: &PinFiles,
+    config: &Config,
+) -> Arc<dyn Upstream> {
     let idle = |health| IdleUpstream::new(&server.name, server.settings.clone(), health);
     if server.disabled {
         return idle(Health::Disabled);
@@ -293,6 +310,11 @@ fn upstream(server: &ServerConfig, store: &TrustStore, config: &Config) -> Arc<d
         Ok(launch) => launch,
         Err(problem) => return idle(Health::Down(problem.to_string())),
     };
+    match pins.may_start(server) {
+        Ok(true) => {}
+        Ok(false) => return idle(trust::has_changed(&server.name)),
+        Err(error) => return idle(Health::Down(error.to_string())),
+    }
     let mut stdio = StdioServer::new(&server.name, &launch.command)
         .args(launch.args.iter().cloned())
         .secrets(config.secret_values().iter().chain(config.private_values()).cloned())

@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command, Mcp, Policy};
-use commands::{call, check, describe, init, list, policy, search, serve, trust};
+use commands::{call, check, describe, init, list, policy, scan, search, serve, trust};
 use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
@@ -96,6 +96,9 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
         Command::Mcp(Mcp::Serve(arguments)) => serve::run(global, arguments, output).await,
         Command::Mcp(Mcp::List(arguments)) => {
             with_host(global, Start::All, output, async |running| list::run(running, arguments, output)).await
+        }
+        Command::Mcp(Mcp::Scan) => {
+            with_host(global, Start::Look, output, async |running| scan::run(running, output)).await
         }
         Command::Mcp(Mcp::Search(arguments)) => {
             with_host(global, Start::All, output, async |running| search::run(running, arguments, output))

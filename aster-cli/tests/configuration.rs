@@ -121,7 +121,7 @@ fn consent_shows_the_whole_command_and_needs_a_person() {
       ! it has control or invisible characters, shown as `\u{…}`
 
       × nobody can be asked about server `maker`
-      help: run it on a terminal, or add `--yes` where a script has checked the command
+      help: run it on a terminal, or add `--yes` where a script has checked what is shown
     ");
     let outcome = sandbox.run(&["mcp", "trust", "wide"]).expect(4);
     let shown: Vec<_> = outcome.stderr.lines().skip(2).take(5).collect();
@@ -147,7 +147,7 @@ fn consent_is_remembered_listed_and_taken_back() {
     let outcome = sandbox.run(&["mcp", "trust", "--yes", "--json"]).expect(0);
     assert_eq!(outcome.json()["trusted"][0]["name"], "maker");
     assert_eq!(outcome.json()["trusted"].as_array().unwrap().len(), 2, "plain is trusted already");
-    assert_eq!(sandbox.run(&["mcp", "trust"]).expect(0).stdout, "no server needs consent\n");
+    assert_eq!(sandbox.run(&["mcp", "trust"]).expect(0).stdout, "nothing needs consent\n");
 
     let grants = sandbox.run(&["mcp", "trust", "--list", "--json"]).expect(0).json();
     let names: Vec<_> =
@@ -172,8 +172,8 @@ fn consent_to_what_needs_none_is_a_misuse() {
     sandbox.project(PROJECT);
     assert_snapshot!(sandbox.run(&["mcp", "trust", "mine"]).expect(2).stderr, @r"  × server `mine` stands in your own file and needs no consent");
     assert_snapshot!(sandbox.run(&["mcp", "trust", "nobody", "--yes"]).expect(2).stderr, @r"
-    × the project's file declares no server `nobody`
-    help: it declares maker, plain, wide
+    × no file declares a server `nobody`
+    help: there are maker, mine, plain, wide
     ");
 }
 

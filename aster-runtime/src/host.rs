@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use crate::audit::{AuditSink, Traced, Trail};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    Catalogue, CatalogueError, Health, Listing, NativeCatalogue, Part, Resource, Tool, external_part,
-    native_parts, raise,
+    Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource, Tool,
+    external_part, native_parts, raise,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
@@ -33,6 +33,7 @@ use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::lint::{self, Finding};
+use crate::pins::{self, PinStore};
 use crate::provider::Provider;
 use crate::scope::{Filter, FilterError, Scope, View};
 use crate::search::{Indexes, MakeRanker, Ranker};
@@ -49,6 +50,9 @@ pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a call waits for its server to start.
 pub(crate) const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often pins are looked at again while something is in quarantine: the user may have agreed to it meanwhile.
+const QUARANTINE_TICK: Duration = Duration::from_secs(2);
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +98,7 @@ pub struct HostBuilder {
     audit: Arc<dyn AuditSink>,
     secrets: Vec<String>,
     unrecorded: Vec<String>,
+    pins: Option<Arc<dyn PinStore>>,
     call_timeout: Duration,
 }
 
@@ -113,6 +118,7 @@ impl HostBuilder {
             audit: Arc::new(Traced),
             secrets: Vec::new(),
             unrecorded: Vec::new(),
+            pins: None,
             call_timeout: DEFAULT_CALL_TIMEOUT,
         }
     }
@@ -258,6 +264,14 @@ impl HostBuilder {
         self
     }
 
+    /// Remembers what the tools of external servers say of themselves, and keeps those that change from every session
+    /// until the user has agreed. Without a store nothing is remembered.
+    #[must_use]
+    pub fn pins(mut self, store: Arc<dyn PinStore>) -> Self {
+        self.pins = Some(store);
+        self
+    }
+
     /// Sets how long a native call may take whose tool does not say so itself. Default 60 s.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
@@ -313,7 +327,7 @@ impl HostBuilder {
                 return Err(HostError::ServerName { name: text::one_line(&name, 64), error });
             }
             let listing = upstream.listing().borrow().clone();
-            let part = external_part(&name, &upstream.settings(), &listing);
+            let (part, _) = trusted_part(&name, &upstream.settings(), &listing, self.pins.as_deref());
             if parts.insert(name.clone(), Arc::new(part)).is_some() {
                 return Err(HostError::DuplicateServer(name));
             }
@@ -334,6 +348,7 @@ impl HostBuilder {
             redactor,
             updates,
             withheld,
+            pins: self.pins,
             watchers: Mutex::default(),
         });
         shared.watch(changes);
@@ -404,6 +419,7 @@ struct Shared {
     redactor: Redactor,
     updates: ResourceUpdates,
     withheld: Withheld,
+    pins: Option<Arc<dyn PinStore>>,
     watchers: Mutex<JoinSet<()>>,
 }
 
@@ -413,7 +429,7 @@ impl Shared {
     fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
-            watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream)));
+            watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream), self.pins.clone()));
         }
         watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
         watchers.spawn(follow_rules(Arc::downgrade(self), self.gate.rules.clone()));
@@ -455,18 +471,42 @@ async fn follow_rules(host: Weak<Shared>, mut rules: watch::Receiver<Arc<Rules>>
     }
 }
 
-async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>) {
+/// What a server lists, without what is not trusted, and whether there is such.
+fn trusted_part(
+    name: &str,
+    settings: &ExternalSettings,
+    listing: &Listing,
+    store: Option<&dyn PinStore>,
+) -> (Part, bool) {
+    let mut part = external_part(name, settings, listing);
+    let quarantined = store.is_some_and(|store| pins::check(&mut part, settings.pins, store));
+    (part, quarantined)
+}
+
+async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>, store: Option<Arc<dyn PinStore>>) {
     let mut listing = upstream.listing();
     // What came between the first look and this one counts as a change.
     listing.mark_changed();
-    while listing.changed().await.is_ok() {
+    let mut quarantined = false;
+    let mut modified = None;
+    loop {
+        tokio::select! {
+            changed = listing.changed() => if changed.is_err() { return },
+            () = modified_since(store.as_deref(), upstream.name(), modified), if quarantined => {}
+        }
         let current = listing.borrow_and_update().clone();
         let settings = upstream.settings();
         let name = upstream.name().to_owned();
+        let pins = store.clone();
+        modified = pins.as_ref().and_then(|pins| pins.modified(&name));
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
-        let part = match tokio::task::spawn_blocking(move || external_part(&name, &settings, &current)).await
-        {
-            Ok(part) => part,
+        let checked =
+            tokio::task::spawn_blocking(move || trusted_part(&name, &settings, &current, pins.as_deref()));
+        let part = match checked.await {
+            Ok((part, waits)) => {
+                quarantined = waits;
+                part
+            }
             // Only a runtime that is shutting down cancels such a task, and then nobody is left to look.
             Err(error) if error.is_cancelled() => return,
             Err(error) => {
@@ -479,6 +519,16 @@ async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>) {
         match host.upgrade() {
             Some(host) => host.replace(part),
             None => return,
+        }
+    }
+}
+
+/// Returns when the pins of a server are no longer those of that time.
+async fn modified_since(store: Option<&dyn PinStore>, server: &str, modified: Option<SystemTime>) {
+    loop {
+        tokio::time::sleep(QUARANTINE_TICK).await;
+        if store.and_then(|store| store.modified(server)) != modified {
+            return;
         }
     }
 }

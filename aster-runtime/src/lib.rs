@@ -38,11 +38,13 @@
 //! | `upstream` | MCP out, to external servers that are programs: the module `upstream` |
 //! | `http` | the guarded HTTP client of native servers: the module `net` |
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
+//! | `scan` | a look through the lists of external servers for what should make a human look twice: the module `scan` |
 //! | `testing` | for tests: `catalogue_tests!`, and the module `testing`, which calls tools through the real gate |
 
 pub mod audit;
 pub mod bridge;
 pub mod call;
+pub mod canonical;
 pub mod catalogue;
 #[cfg(feature = "config")]
 pub mod config;
@@ -56,9 +58,12 @@ mod injector;
 pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
+pub mod pins;
 #[cfg(any(feature = "hooks", feature = "upstream"))]
 pub mod process;
 pub mod provider;
+#[cfg(feature = "scan")]
+pub mod scan;
 pub mod schema;
 pub mod scope;
 pub mod search;

@@ -132,6 +132,31 @@ pub fn escape_unsafe(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The text whole, with every character that could hide or move something written as `\u{…}`.
+///
+/// ```
+/// use aster_runtime::text::visible;
+///
+/// assert_eq!(visible("a\u{202e}b\n"), r"a\u{202e}b\u{a}");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if is_unsafe(c) || (c.is_whitespace() && c != ' ') => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Whether a stranger's name may become part of a command that somebody copies into a shell.
+#[must_use]
+pub fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-'))
+}
+
 /// A JSON value as text, with every unsafe character escaped: the same value, but nothing in it hides.
 #[must_use]
 pub fn visible_json(value: &serde_json::Value) -> String {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aster_runtime::catalogue::{Health, NativeCatalogue, Server};
-use aster_runtime::config::{Config, Problem};
+use aster_runtime::config::{Config, Problem, ServerConfig};
 use aster_runtime::lint;
 use aster_runtime::text::one_line;
 use serde::Serialize;
@@ -97,9 +97,24 @@ fn check_config(config: &Config, checked: &mut Checked) -> Result<(), Failure> {
         message,
         help: String::new(),
     }));
+    let pins = compose::pin_files(config)?;
+    for server in config.servers.iter().filter(|server| !server.disabled) {
+        let (message, help) = match pins.is_known(server) {
+            Ok(Some(false)) => (
+                format!(
+                    "server `{}` is not started: its command has changed since you trusted it",
+                    server.name
+                ),
+                format!("run `aster mcp trust {}`", server.name),
+            ),
+            Ok(_) => continue,
+            Err(error) => (error.to_string(), String::new()),
+        };
+        checked.warnings.push(Finding { place: place(server), message, help });
+    }
     let unasked = config.servers.iter().filter(|server| !server.disabled && !store.trusts(server));
     checked.warnings.extend(unasked.map(|server| Finding {
-        place: format!("{}:{}", one_line(&server.file.display().to_string(), 4096), server.line),
+        place: place(server),
         message: format!("server `{}` is not started before you consent to its command", server.name),
         help: format!("run `aster mcp trust {}`", server.name),
     }));
@@ -111,6 +126,11 @@ fn check_rules(global: &Global, checked: &mut Checked) {
     checked.files.extend(read.files);
     checked.problems.extend(read.problems.iter().map(Finding::from));
     checked.warnings.extend(read.warnings.iter().map(Finding::from));
+}
+
+/// Where a server is declared.
+fn place(server: &ServerConfig) -> String {
+    format!("{}:{}", one_line(&server.file.display().to_string(), 4096), server.line)
 }
 
 async fn check_servers(global: &Global, checked: &mut Checked, output: Output) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ pub(crate) mod describe;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod policy;
+pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod trust;

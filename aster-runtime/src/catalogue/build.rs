@@ -56,6 +56,25 @@ impl Part {
         self.server.tools = 0;
     }
 
+    /// Takes tools off the list for which there is a reason, which goes among the problems.
+    pub(crate) fn leave_out(&mut self, why: impl Fn(&Tool) -> Option<Reason>) {
+        let Self { server, tools, problems, .. } = self;
+        tools.retain(|tool| {
+            let Some(reason) = why(tool) else { return true };
+            let tool = Some(tool.id.tool().to_owned());
+            problems.push(Problem { server: server.name.clone(), tool, reason });
+            false
+        });
+        server.tools = tools.len();
+    }
+
+    /// Leaves out what the server says of itself, with the reason.
+    pub(crate) fn silence(&mut self, reason: Reason) {
+        self.server.description = None;
+        self.server.instructions = None;
+        self.problems.push(Problem { server: self.server.name.clone(), tool: None, reason });
+    }
+
     /// The part without what its server withholds, with the reasons among the problems.
     pub(crate) fn without(&self, withheld: &BTreeMap<ToolId, String>) -> Cow<'_, Self> {
         let missing = |callable: &Tool| withheld.get(&callable.id);
@@ -176,6 +195,7 @@ fn native_server(entry: &Entry) -> Server {
         version: None,
         protocol: None,
         tools: 0,
+        instructions: spec.and_then(|spec| spec.instructions).map(str::to_owned),
     }
 }
 
@@ -252,6 +272,8 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         .with(spec.url_arguments.iter().copied())
         .open_world(spec.annotations.open_world == Some(true));
     let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
+    let urls = url_arguments(spec, &schema);
+    let definition = native_definition(spec, schema);
     Some(Arc::new(Tool {
         id: ToolId::new(spec.server, spec.name),
         alias: spec.alias.map(|alias| ToolId::new(spec.server, alias)),
@@ -262,8 +284,9 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         summary: text::one_line(spec.description, SUMMARY),
         hot: spec.hot,
         timeout: spec.timeout,
-        urls: url_arguments(spec, &schema),
-        definition: native_definition(spec, schema),
+        urls,
+        pin: super::pin(spec.server, &definition),
+        definition,
         checker,
         governed,
     }))
@@ -330,6 +353,7 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
         version: line(&listing.version, 40),
         protocol: line(&listing.protocol, 20),
         tools: tools.len(),
+        instructions: listing.instructions.clone(),
     };
     Part { tools, problems, ..Part::empty(server) }
 }
@@ -396,6 +420,8 @@ fn external_tool(
         timeout: None,
         definition: Value::Object(fields),
         urls: Vec::new(),
+        // Of what was sent, and not of what we fill in: a new version of Aster changes no pin.
+        pin: super::pin(server, definition),
         checker,
         governed,
     })

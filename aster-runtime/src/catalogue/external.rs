@@ -20,7 +20,7 @@ pub enum Health {
     Down(String),
     /// The configuration switches it off.
     Disabled,
-    /// A project's file declares it and the user has not consented to it yet; what to type.
+    /// The user has not consented to its command yet: a project's file declares it, or it has changed; what to type.
     NeedsConsent(String),
 }
 
@@ -73,6 +73,18 @@ pub enum AnnotationTrust {
     Trust,
 }
 
+/// When a tool of an external server counts as trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pinning {
+    /// Always, whatever it changes into.
+    Off,
+    /// As it is when it is seen first, and then until it changes.
+    #[default]
+    TrustFirst,
+    /// As the user has seen it, and no other way.
+    Strict,
+}
+
 /// What the configuration says of an external server's tools.
 #[derive(Debug, Clone, Default)]
 pub struct ExternalSettings {
@@ -86,4 +98,6 @@ pub struct ExternalSettings {
     pub url_arguments: Vec<String>,
     /// Arguments that name none although it looks as if they did.
     pub free_arguments: Vec<String>,
+    /// When its tools count as trusted, where the host has a store of pins.
+    pub pins: Pinning,
 }

@@ -25,13 +25,14 @@ use serde_json::{Value, json};
 pub(crate) use build::raise;
 pub use build::{MAX_EXTERNAL_TOOL_BYTES, MAX_TOOL_BYTES, Part, external_part, native_parts};
 pub use capability::{Prompt, Resource};
-pub use external::{AnnotationTrust, ExternalSettings, Health, Listing};
+pub use external::{AnnotationTrust, ExternalSettings, Health, Listing, Pinning};
 pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
 pub use schema::{Violation, signature};
 pub(crate) use urls::{takes_url, url_arguments};
 
 use self::checker::Checker;
+use crate::canonical;
 use crate::gate::egress::Governed;
 use crate::gate::secrets::REDACTED;
 use crate::id::ToolId;
@@ -39,6 +40,25 @@ use crate::provider::{Export, Provider};
 use crate::spec::{Tier, ToolSpec};
 use crate::text;
 use crate::tool::JsonObject;
+
+/// The fields of a definition that its pin is over: what a model is told, and what decides how a call is treated. The
+/// others, such as `icons` and `_meta`, are for programs.
+pub const PINNED: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// Those fields of a definition.
+fn pinned(definition: &Value) -> Value {
+    let fields = PINNED.iter().filter_map(|name| Some(((*name).to_owned(), definition.get(name)?.clone())));
+    Value::Object(fields.collect())
+}
+
+/// The pin of a definition as it was sent.
+fn pin(server: &str, definition: &Value) -> String {
+    let mut fields = pinned(definition);
+    fields["server"] = server.into();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"aster pin 1\n").update(canonical::to_string(&fields).as_bytes());
+    hasher.finalize().to_hex().to_string()
+}
 
 /// Where a tool's code runs.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +94,7 @@ pub struct Tool {
     definition: Value,
     /// The arguments that name a URL, of a native tool.
     urls: Vec<String>,
+    pin: String,
     checker: Checker,
     governed: Governed,
 }
@@ -152,10 +173,17 @@ impl Tool {
         &self.definition["inputSchema"]
     }
 
-    /// BLAKE3 of the definition, in hexadecimal: another digest is another tool.
+    /// The tool's pin: BLAKE3, in hexadecimal, of its server's name and of what it says of itself ([`PINNED`]), whatever
+    /// the order of keys. Another digest is another tool.
     #[must_use]
     pub fn digest(&self) -> String {
-        blake3::hash(self.definition.to_string().as_bytes()).to_hex().to_string()
+        self.pin.clone()
+    }
+
+    /// What the digest is over, as far as the tool has it.
+    #[must_use]
+    pub fn pinned(&self) -> Value {
+        pinned(&self.definition)
     }
 
     /// The input schema as a model provider takes it, with what that costs.
@@ -293,6 +321,9 @@ pub struct Server {
     pub protocol: Option<String>,
     /// How many of its tools are in the catalogue.
     pub tools: usize,
+    /// Its instructions as it sent them: data from a stranger where the server is external.
+    #[serde(skip)]
+    pub instructions: Option<String>,
 }
 
 /// The immutable, sorted set of all tools known now. Cheap to clone.

@@ -28,6 +28,8 @@ pub enum Reason {
     Missing(&'static str),
     /// Its server does not offer it at the moment; the server's own reason.
     Withheld(String),
+    /// It is not trusted as it is now; why, and what the user can do.
+    Quarantined(String),
     /// The name breaks the grammar.
     Name(NameError),
     /// An earlier tool of the same server has the name; where the two were declared, as far as known.
@@ -94,6 +96,7 @@ impl fmt::Display for Reason {
             Self::NotAnObject(kind) => write!(f, "the tool is {kind} where an object is due"),
             Self::Missing(field) => write!(f, "`{field}` is missing or not a non-empty string"),
             Self::Withheld(reason) => write!(f, "not offered at the moment: {reason}"),
+            Self::Quarantined(why) => write!(f, "quarantined: {why}"),
             Self::Name(error) => error.fmt(f),
             Self::DuplicateTool { first, second } => {
                 f.write_str("another tool of the server has this name")?;

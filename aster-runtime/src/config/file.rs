@@ -13,7 +13,7 @@ use globset::{Glob, GlobMatcher};
 use super::expand::Template;
 use super::yaml::{self, Mark, Node, Value};
 use super::{Destinations, MAX_FILE_BYTES, Problem};
-use crate::catalogue::AnnotationTrust;
+use crate::catalogue::{AnnotationTrust, Pinning};
 use crate::gate::egress;
 use crate::gate::hooks::{Event, Matcher, OnFailure};
 use crate::gate::limits::{Limit, Limits};
@@ -31,6 +31,7 @@ pub(super) struct File {
     pub(super) context_tokens: Option<(usize, Mark)>,
     pub(super) inventory_percent: Option<(f64, Mark)>,
     pub(super) search_limit: Option<(usize, Mark)>,
+    pub(super) pins: Option<(Pinning, Mark)>,
     pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) destinations: Destinations,
@@ -71,6 +72,7 @@ pub(super) struct Server {
     pub(super) annotations: Option<(AnnotationTrust, Mark)>,
     pub(super) url_arguments: Vec<String>,
     pub(super) free_arguments: Option<(Vec<String>, Mark)>,
+    pub(super) pins: Option<(Pinning, Mark)>,
     pub(super) startup_timeout: Option<Duration>,
     pub(super) call_timeout: Option<Duration>,
 }
@@ -229,7 +231,8 @@ impl Reader<'_> {
     }
 
     fn mcp(&mut self, node: &Node, file: &mut File, reserved: &[&str]) {
-        let keys = ["servers", "tools", "approval", "context_tokens", "inventory_percent", "search_limit"];
+        let keys =
+            ["servers", "tools", "pins", "approval", "context_tokens", "inventory_percent", "search_limit"];
         for (key, value) in self.section(node, "`mcp`", &keys) {
             match key {
                 "servers" => self.servers(value, file, reserved),
@@ -246,6 +249,7 @@ impl Reader<'_> {
                         file.approval_clients = Some((self.clients(value), value.at));
                     }
                 }
+                "pins" => file.pins = self.pinning(value, "`mcp.pins`").map(|pins| (pins, value.at)),
                 "context_tokens" => {
                     file.context_tokens = self.whole(value, "`mcp.context_tokens`", 1, 100_000_000);
                 }
@@ -281,7 +285,7 @@ impl Reader<'_> {
     }
 
     fn server(&mut self, name: &str, at: Mark, node: &Node) -> Option<Server> {
-        const KEYS: [&str; 12] = [
+        const KEYS: [&str; 13] = [
             "command",
             "args",
             "env",
@@ -292,6 +296,7 @@ impl Reader<'_> {
             "annotations",
             "url_arguments",
             "free_arguments",
+            "pins",
             "startup_timeout",
             "call_timeout",
         ];
@@ -312,6 +317,7 @@ impl Reader<'_> {
             annotations: None,
             url_arguments: Vec::new(),
             free_arguments: None,
+            pins: None,
             startup_timeout: None,
             call_timeout: None,
         };
@@ -343,6 +349,7 @@ impl Reader<'_> {
                 }
                 "url_arguments" => server.url_arguments = self.names(value, &what),
                 "free_arguments" => server.free_arguments = Some((self.names(value, &what), value.at)),
+                "pins" => server.pins = self.pinning(value, &what).map(|pins| (pins, value.at)),
                 "startup_timeout" => server.startup_timeout = self.duration(value, &what),
                 _ => server.call_timeout = self.duration(value, &what),
             }
@@ -701,6 +708,12 @@ impl Reader<'_> {
             ("ignore", AnnotationTrust::Ignore),
             ("trust", AnnotationTrust::Trust),
         ];
+        self.choice(node, what, &choices)
+    }
+
+    fn pinning(&mut self, node: &Node, what: &str) -> Option<Pinning> {
+        let choices =
+            [("off", Pinning::Off), ("trust_first", Pinning::TrustFirst), ("strict", Pinning::Strict)];
         self.choice(node, what, &choices)
     }
 

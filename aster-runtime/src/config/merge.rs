@@ -10,7 +10,7 @@ use super::{
     Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig, Sources,
     ToolFilter, Values, open_regular,
 };
-use crate::catalogue::{AnnotationTrust, ExternalSettings};
+use crate::catalogue::{AnnotationTrust, ExternalSettings, Pinning};
 use crate::gate::hooks::ProgramHook;
 use crate::gate::secrets::{self, MIN_SECRET};
 use crate::spec::Tier;
@@ -63,7 +63,7 @@ pub fn load(
     let user = read(&sources.user, sources.user_required);
     let project = read(&sources.project, false);
 
-    let mut merger = Merger { config: Config::default(), lookup, errors: problems };
+    let mut merger = Merger { config: Config::default(), pins: Pinning::default(), lookup, errors: problems };
     if let Some((path, file)) = user {
         merger.user(path, file);
     }
@@ -100,6 +100,8 @@ fn read_file(path: &Path, required: bool, reserved: &[&str]) -> Result<Option<fi
 
 struct Merger<'a> {
     config: Config,
+    /// Those of servers that say nothing of their own.
+    pins: Pinning,
     lookup: &'a dyn Fn(&str) -> Option<String>,
     errors: Vec<Problem>,
 }
@@ -108,6 +110,7 @@ impl Merger<'_> {
     fn user(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
         self.config.destinations = file.destinations;
+        self.pins = file.pins.map(|(pins, _)| pins).unwrap_or_default();
         let config = &mut self.config;
         config.context_tokens = file.context_tokens.map_or(config.context_tokens, |(number, _)| number);
         config.inventory_percent =
@@ -141,6 +144,12 @@ impl Merger<'_> {
             &mut config.inventory_percent
         });
         self.lower(&path, "mcp.search_limit", file.search_limit, |config| &mut config.search_limit);
+        if let Some((pins, at)) = file.pins {
+            match pins < self.pins {
+                true => self.looser_pins(&path, at, "`mcp.pins`"),
+                false => self.tighten_pins(pins),
+            }
+        }
         let loosens = [
             ("mcp.approval.clients", file.approval_clients.map(|(_, at)| at)),
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
@@ -299,6 +308,7 @@ impl Merger<'_> {
                 .as_ref()
                 .map(|(names, _)| names.clone())
                 .unwrap_or_default(),
+            pins: server.pins.map_or(self.pins, |(pins, _)| pins),
         };
         if origin == Origin::User {
             return settings;
@@ -325,7 +335,25 @@ impl Merger<'_> {
             self.warn(path, at, message, "declare the server in the user's own file");
             settings.free_arguments.clear();
         }
+        let least = self.pins.max(Pinning::TrustFirst);
+        if let Some((_, at)) = server.pins.filter(|(pins, _)| *pins < least) {
+            self.looser_pins(path, at, &format!("`pins` of server `{name}`"));
+        }
+        settings.pins = settings.pins.max(least);
         settings
+    }
+
+    /// A project may make every server stricter, the user's own too.
+    fn tighten_pins(&mut self, pins: Pinning) {
+        self.pins = pins;
+        for server in &mut self.config.servers {
+            server.settings.pins = server.settings.pins.max(pins);
+        }
+    }
+
+    fn looser_pins(&mut self, path: &Path, at: Mark, what: &str) {
+        let message = format!("{what} is left out: a project can only make it stricter");
+        self.warn(path, at, message, "loosen it in the user's own file");
     }
 
     fn expand(&mut self, text: &Text) -> Result<String, String> {

@@ -11,6 +11,7 @@
 //! | a server that the user's file names too | left out, with a warning |
 //! | `mcp.tools.allow` | a tool must be allowed by both files |
 //! | `mcp.tools.deny` | both lists count |
+//! | `mcp.pins`, `pins` of a server | what is stricter counts |
 //! | `mcp.context_tokens`, `mcp.inventory_percent`, `mcp.search_limit` | the smaller number counts |
 //! | `egress.allow`, `egress.deny` | a destination must pass both files |
 //! | `mcp.approval`, `egress.allow_private`, `egress.agents`, `secrets`, `audit`, `hooks`, `limits` | left out, with a warning |
@@ -34,7 +35,9 @@
 mod expand;
 mod file;
 mod merge;
+pub mod pins;
 pub mod rules;
+mod state;
 pub mod trust;
 mod yaml;
 

@@ -222,7 +222,7 @@ audit: {path: ["a"]}
     /user/aster.yaml:26:19: `mcp.context_tokens` is not a whole number from 1 to 100000000
     /user/aster.yaml:27:22: `mcp.inventory_percent` is not a number above 0 and at most 100; for example `1.5`
     /user/aster.yaml:28:17: `mcp.search_limit` is not a whole number from 1 to 20
-    /user/aster.yaml:29:3: `mcp` has no key `progressive`; known here: `servers`, `tools`, `approval`, `context_tokens`, `inventory_percent`, `search_limit`
+    /user/aster.yaml:29:3: `mcp` has no key `progressive`; known here: `servers`, `tools`, `pins`, `approval`, `context_tokens`, `inventory_percent`, `search_limit`
     /user/aster.yaml:30:10: `egress` has no key `ports`; known here: `allow`, `deny`, `allow_private`, `agents`
     /user/aster.yaml:31:15: `audit.path` is a list, not text; write one text
     ");

@@ -9,22 +9,22 @@
 //! Constraint: every doubt ends in "not trusted". A store that is damaged, or that others may write to, holds nothing.
 
 use std::fmt;
-use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Declared, Origin, ServerConfig, open_regular};
+use super::{Declared, Origin, ServerConfig, state};
 use crate::catalogue::Health;
+use crate::pins::now;
 use crate::text::is_unsafe;
+pub use crate::text::visible;
 use unicode_normalization::char::is_combining_mark;
 
 /// The name of the store in the state directory.
 pub const FILE_NAME: &str = "trust.json";
 
 const VERSION: u32 = 1;
-const MAX_STORE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The identity of what a user consents to.
 ///
@@ -47,6 +47,16 @@ impl Digest {
     /// The digest of a server as its file declares it.
     #[must_use]
     pub fn of(server: &ServerConfig) -> Self {
+        Self::over(b"aster consent 1", server, |_| true)
+    }
+
+    /// The digest of what the user's own server runs: without the variables that change no code, such as a key that is
+    /// renewed.
+    pub(super) fn of_command(server: &ServerConfig) -> Self {
+        Self::over(b"aster command 1", server, loads_code)
+    }
+
+    fn over(domain: &[u8], server: &ServerConfig, counts: impl Fn(&str) -> bool) -> Self {
         let Declared { command, args, env, cwd } = &server.declared;
         let mut hasher = blake3::Hasher::new();
         // Every field with its length, every list with its count: no two declarations share an encoding.
@@ -54,13 +64,13 @@ impl Digest {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
         };
-        field(b"aster consent 1");
+        field(domain);
         field(server.file.parent().unwrap_or(&server.file).as_os_str().as_encoded_bytes());
         field(server.name.as_bytes());
         field(command.as_bytes());
         field(&(args.len() as u64).to_le_bytes());
         args.iter().for_each(|arg| field(arg.as_bytes()));
-        let mut env: Vec<_> = env.iter().collect();
+        let mut env: Vec<_> = env.iter().filter(|(name, _)| counts(name)).collect();
         env.sort();
         field(&(env.len() as u64).to_le_bytes());
         for (name, value) in env {
@@ -103,7 +113,6 @@ struct Stored {
 /// The consents of one user.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
-    path: PathBuf,
     grants: Vec<Grant>,
 }
 
@@ -123,7 +132,7 @@ impl TrustStore {
                 )
             }
         };
-        (Self { path: path.to_owned(), grants }, warning)
+        (Self { grants }, warning)
     }
 
     /// Changes the store as it is now, and saves it: what others changed since it was last read stays changed. A store
@@ -133,15 +142,13 @@ impl TrustStore {
     ///
     /// Where the store cannot be locked or written, or would not be believed.
     pub fn update<T>(path: &Path, change: impl FnOnce(&mut Self) -> T) -> io::Result<T> {
-        create_private(path.parent().unwrap_or(Path::new(".")))?;
-        let lock =
-            File::options().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
-        lock.lock()?;
-        let (mut store, _) = Self::open(path);
-        let changed = change(&mut store);
-        store.save()?;
-        read(path).map_err(io::Error::other)?;
-        Ok(changed)
+        state::locked(path, || {
+            let (mut store, _) = Self::open(path);
+            let changed = change(&mut store);
+            state::write(path, &Stored { version: VERSION, servers: store.grants })?;
+            read(path).map_err(io::Error::other)?;
+            Ok(changed)
+        })
     }
 
     /// Whether the server may be started: the user's own may, a project's after consent to exactly this.
@@ -169,7 +176,7 @@ impl TrustStore {
             name: server.name.clone(),
             directory: server.file.parent().unwrap_or(&server.file).to_owned(),
             command: server.declared.command.clone(),
-            granted: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            granted: now(),
         });
     }
 
@@ -180,18 +187,6 @@ impl TrustStore {
         self.grants = kept;
         removed
     }
-
-    /// Writes the store: whole or not at all, readable by its owner alone.
-    fn save(&self) -> io::Result<()> {
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        // A named temporary file has mode 0600 from its creation on.
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        serde_json::to_writer_pretty(&mut file, &Stored { version: VERSION, servers: self.grants.clone() })?;
-        file.write_all(b"\n")?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        Ok(())
-    }
 }
 
 /// What a server shows that must not be started before consent.
@@ -200,75 +195,24 @@ pub fn needs_consent(name: &str) -> Health {
     Health::NeedsConsent(format!("run `aster mcp trust {name}`"))
 }
 
-fn read(path: &Path) -> Result<Vec<Grant>, String> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("the list of consents cannot be read: {error}")),
-    };
-    let unknown = |error| format!("it cannot be told who may write to the list of consents: {error}");
-    let directory = path.parent().unwrap_or(Path::new("."));
-    for (what, metadata) in
-        [("the list of consents", file.metadata()), ("its directory", directory.metadata())]
-    {
-        if in_others_hands(&metadata.map_err(unknown)?) {
-            return Err(format!("others may write to {what}"));
-        }
-    }
-    let mut text = String::new();
-    file.take(MAX_STORE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("the list of consents cannot be read: {error}"))?;
-    let stored: Stored =
-        serde_json::from_str(&text).map_err(|_| "the list of consents is damaged".to_owned())?;
-    if stored.version != VERSION {
-        return Err(format!("the list of consents has version {}, not {VERSION}", stored.version));
-    }
-    Ok(stored.servers)
-}
-
-#[cfg(unix)]
-fn in_others_hands(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    metadata.mode() & 0o022 != 0 || metadata.uid() != rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-fn in_others_hands(_: &Metadata) -> bool {
-    false
-}
-
-#[cfg(unix)]
-fn create_private(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-#[cfg(not(unix))]
-fn create_private(directory: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(directory)
-}
-
-/// The text whole, with every character that could hide or move something written as `\u{…}`.
-///
-/// ```
-/// use aster_runtime::config::trust::visible;
-///
-/// assert_eq!(visible("a\u{202e}b\n"), r"a\u{202e}b\u{a}");
-/// ```
+/// What the user's own server shows whose command is another than the one it was started with before.
 #[must_use]
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            c if is_unsafe(c) || (c.is_whitespace() && c != ' ') => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
+pub fn has_changed(name: &str) -> Health {
+    Health::NeedsConsent(format!(
+        "its command has changed since you trusted it; run `aster mcp trust {name}`"
+    ))
 }
 
-/// The same for one value among others: in quotes where it is empty, or where white space could make it look like
+fn read(path: &Path) -> Result<Vec<Grant>, String> {
+    const WHAT: &str = "the list of consents";
+    match state::read::<Stored>(path, WHAT)? {
+        None => Ok(Vec::new()),
+        Some(stored) if stored.version == VERSION => Ok(stored.servers),
+        Some(stored) => Err(format!("{WHAT} has version {}, not {VERSION}", stored.version)),
+    }
+}
+
+/// As [`visible`], for one value among others: in quotes where it is empty, or where white space could make it look like
 /// more or fewer values, such as a row of spaces that fills a line of the terminal.
 ///
 /// ```

@@ -52,17 +52,10 @@ impl fmt::Display for ApprovalRequest {
         writeln!(f, "    arguments:")?;
         // Line by line, so that nothing in a value can move the cursor; nothing is cut.
         for line in arguments.lines() {
-            writeln!(f, "    {}", visible(line))?;
+            writeln!(f, "    {}", text::visible(line))?;
         }
         writeln!(f)
     }
-}
-
-/// A line with every unsafe character spelt out.
-fn visible(line: &str) -> String {
-    line.chars()
-        .map(|c| if text::is_unsafe(c) { c.escape_unicode().to_string() } else { c.to_string() })
-        .collect()
 }
 
 /// A human's answer.
@@ -140,7 +133,7 @@ pub(super) async fn ask(
 /// where it is plain: somebody may copy it into a shell.
 fn nobody_to_ask(call: &Proposed, why: &str, hint: Option<&str>) -> String {
     let id = call.tool.id();
-    let named = if is_plain(id.as_str()) { format!(" {id}") } else { String::new() };
+    let named = if text::is_plain(id.as_str()) { format!(" {id}") } else { String::new() };
     let mut reason = format!(
         "`{id}` needs a human's approval ({why}), and nobody can be asked here. Nothing was called. The user can call \
          it from a terminal with `aster mcp call{named}`"
@@ -158,10 +151,6 @@ fn nobody_to_ask(call: &Proposed, why: &str, hint: Option<&str>) -> String {
         reason.push_str(hint);
     }
     reason
-}
-
-fn is_plain(name: &str) -> bool {
-    name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-'))
 }
 
 /// Asks on the terminal the process was started from: shows the call and reads `y` or `n`.

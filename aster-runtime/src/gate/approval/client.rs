@@ -10,7 +10,8 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::json;
 
-use super::{Approval, ApprovalRequest, Approver, is_plain};
+use super::{Approval, ApprovalRequest, Approver};
+use crate::text::is_plain;
 use crate::tool::{AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, Elicitation, Elicited};
 
 /// The setting of `aster.yaml` that names the clients which count.
@@ -65,7 +66,7 @@ impl ClientApprover {
             (true, true) if trusted => None,
             (true, true) => {
                 // The name is a stranger's, and somebody may copy it.
-                let named = if is_plain(name) && !name.is_empty() { name } else { "NAME" };
+                let named = if is_plain(name) { name } else { "NAME" };
                 Some(format!(
                     "approve it in this client, once the user has marked the client as one that shows questions to a \
                      human: `{TRUST}: [{named}]` in their own aster.yaml"
