@@ -71,7 +71,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("net", &["gate::egress", "text"]),
     (
         "config",
-        &["gate::egress", "gate::hooks", "gate::limits", "gate::secrets", "catalogue", "spec", "id", "text"],
+        &[
+            "gate::egress",
+            "gate::hooks",
+            "gate::limits",
+            "gate::real",
+            "gate::rules",
+            "gate::secrets",
+            "catalogue",
+            "spec",
+            "id",
+            "text",
+        ],
     ),
     (
         "upstream",
