@@ -82,6 +82,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "gate::egress",
             "gate::hooks",
             "gate::limits",
+            "gate::real",
+            "gate::rules",
             "gate::secrets",
             "pins",
             "catalogue",
