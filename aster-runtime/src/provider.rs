@@ -3,7 +3,7 @@
 //! An export is a copy: references are followed, and what a provider refuses is written otherwise where that says the same,
 //! and left out with a [`Loss`] where it does not. Every loss is by a [`Rule`], which says why and where that is written. What
 //! is left out mostly widens the schema, so arguments are checked against the tool's own; a rule that
-//! narrows keeps a model from arguments that the tool would take. Pure, and bounded in depth and size:
+//! [narrows](field@Rule::narrows) keeps a model from arguments that the tool would take. Pure, and bounded in depth and size:
 //! schemas come from strangers too.
 
 use std::fmt;
