@@ -52,10 +52,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tool",
         ],
     ),
+    ("boot", &["catalogue", "gate", "id", "scope", "session", "text"]),
     (
         "host",
         &[
             "audit",
+            "boot",
             "pins",
             "dispatch",
             "gate",

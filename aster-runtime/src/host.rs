@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditSink, Traced, Trail};
+use crate::boot::{DeadName, Found, Names, Promise};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
@@ -75,6 +76,12 @@ pub enum HostError {
         /// What is wrong with it.
         error: NameError,
     },
+    /// A prompt, a profile, a rule, a hook or a limit names what there is not, or promises what an agent does not see.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    DeadNames(Vec<DeadName>),
+    /// A filter of the host or of one of its agents cannot be used.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
     /// The list is not that of the whole binary.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Unlisted(Vec<Finding>),
@@ -88,6 +95,7 @@ pub struct HostBuilder {
     entries: Vec<Entry>,
     raises: Vec<Raise>,
     whole: Option<NativeCatalogue>,
+    promises: Vec<Promise>,
     states: HashMap<&'static str, ServerState>,
     upstreams: Vec<Arc<dyn Upstream>>,
     filters: Vec<Filter>,
@@ -108,6 +116,7 @@ impl HostBuilder {
             entries: Vec::new(),
             raises: Vec::new(),
             whole: None,
+            promises: Vec::new(),
             states: HashMap::new(),
             upstreams: Vec::new(),
             filters: Vec::new(),
@@ -272,6 +281,14 @@ impl HostBuilder {
         self
     }
 
+    /// Says of an agent what it may see and what the host's own prompt tells it, so that the two are compared before anything
+    /// starts: a tool of a native server that the text names, as `server/tool`, must be there, and the agent must see it.
+    #[must_use]
+    pub fn agent(mut self, profile: Profile, prompt: impl Into<String>) -> Self {
+        self.promises.push(Promise { profile, prompt: prompt.into() });
+        self
+    }
+
     /// Sets how long a native call may take whose tool does not say so itself. Default 60 s.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
@@ -307,6 +324,9 @@ impl HostBuilder {
         for part in natives {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
+        let externals = self.upstreams.iter().map(|upstream| upstream.name());
+        let promised = promised(&parts, externals, &self.filters, &self.gate, &self.promises)?;
+        promised.iter().for_each(|name| tracing::warn!("{name}"));
         let updates = ResourceUpdates::default();
         let withheld = Withheld::default();
         let env = ServerEnv {
@@ -360,6 +380,24 @@ impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostBuilder").field("entries", &self.entries.len()).finish_non_exhaustive()
     }
+}
+
+/// Compares what is named with what there is, and gives back what may be harmless.
+fn promised<'a>(
+    natives: &BTreeMap<String, Arc<Part>>,
+    externals: impl Iterator<Item = &'a str>,
+    filters: &[Filter],
+    gate: &Gate,
+    promises: &[Promise],
+) -> Result<Vec<DeadName>, HostError> {
+    let catalogue = Catalogue::merge(natives.values().map(|part| &**part));
+    let mut views = Vec::with_capacity(promises.len());
+    for promise in promises {
+        let scope = Scope::new(filters, &promise.profile)?.under(Arc::clone(&gate.rules.borrow()));
+        views.push((promise, scope.view(&catalogue)));
+    }
+    let Found { errors, warnings } = Names::new(natives.values(), externals).check(gate, &views);
+    if errors.is_empty() { Ok(warnings) } else { Err(HostError::DeadNames(errors)) }
 }
 
 /// The states of the native servers. The part of one that cannot start loses its tools and says why.

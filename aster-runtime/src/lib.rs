@@ -42,6 +42,7 @@
 //! | `testing` | for tests: `catalogue_tests!`, and the module `testing`, which calls tools through the real gate |
 
 pub mod audit;
+pub mod boot;
 pub mod bridge;
 pub mod call;
 pub mod canonical;

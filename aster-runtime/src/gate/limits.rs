@@ -124,6 +124,16 @@ impl Limits {
         self
     }
 
+    /// The servers that have a limit.
+    pub(crate) fn named_servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// The tools that have one, as globs over ids.
+    pub(crate) fn named_tools(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|(glob, _)| glob.glob().glob())
+    }
+
     /// Waits for a place for the call, which it has until the slot is dropped.
     pub(super) async fn enter(&self, call: &Proposed) -> Result<Slot, Denied> {
         let meters = self.meters_of(call);

@@ -191,6 +191,12 @@ pub trait Hook: Send + Sync {
         true
     }
 
+    /// The tools that it names, as globs over ids or over the names of direct mode: a host does not start where one of
+    /// them stands for nothing.
+    fn named_tools(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Judges a call that has not run.
     ///
     /// # Errors

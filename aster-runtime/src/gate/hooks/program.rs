@@ -469,6 +469,13 @@ impl Hook for ProgramHook {
         event == self.event && self.matcher.matches(call.tool.id())
     }
 
+    fn named_tools(&self) -> Vec<String> {
+        match &self.matcher.pattern {
+            Pattern::Glob(glob) => vec![glob.glob().glob().to_owned()],
+            Pattern::All | Pattern::Regex(_) => Vec::new(),
+        }
+    }
+
     fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
         let input = self.input(call, Event::PreToolUse);
         self.said(input, Output::verdict).boxed()

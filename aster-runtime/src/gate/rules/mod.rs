@@ -133,6 +133,16 @@ impl Rule {
         self.reason.as_deref()
     }
 
+    /// The tools that it names, as globs over ids or over the names of direct mode.
+    pub(crate) fn named_tools(&self) -> impl Iterator<Item = &str> {
+        self.when.tools.iter().flat_map(|tools| &tools.texts).map(String::as_str)
+    }
+
+    /// The groups that it names, as globs.
+    pub(crate) fn named_groups(&self) -> impl Iterator<Item = String> {
+        self.when.groups.iter().flat_map(|groups| groups.texts().to_vec())
+    }
+
     /// Whether it matches a call whatever its arguments are.
     #[must_use]
     pub fn is_of_tools(&self) -> bool {

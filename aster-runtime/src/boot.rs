@@ -1,0 +1,188 @@
+//! What a host finds out before it starts anything: names that its own prompts, profiles, rules, hooks and limits say and
+//! that stand for nothing, and tools that a prompt promises to an agent which does not see them.
+//!
+//! Of native servers everything is known, and a wrong name is an error. What an external server has is not known before it
+//! has listed its tools; what stands for one of those is not looked at, and what stands for no server at all is a warning,
+//! since rules and hooks are often shared by hosts with different servers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::catalogue::Part;
+use crate::gate::Gate;
+use crate::id::ToolId;
+use crate::scope::View;
+use crate::session::Profile;
+use crate::text::one_line;
+
+/// A name that stands for nothing, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadName {
+    /// What says it: a rule's place in its file, a hook, an agent's profile or prompt.
+    pub place: String,
+    /// What is wrong, as a fragment.
+    pub message: String,
+}
+
+impl fmt::Display for DeadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// An agent of the host's, and what the host's own prompt tells it.
+pub(crate) struct Promise {
+    pub(crate) profile: Profile,
+    pub(crate) prompt: String,
+}
+
+/// What there is to be named.
+pub(crate) struct Names {
+    /// By native server, what it has: tools, resources and prompts.
+    natives: BTreeMap<String, BTreeSet<String>>,
+    groups: BTreeSet<String>,
+    externals: BTreeSet<String>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) errors: Vec<DeadName>,
+    pub(crate) warnings: Vec<DeadName>,
+}
+
+impl Names {
+    pub(crate) fn new<'n, 'e>(
+        natives: impl IntoIterator<Item = &'n Arc<Part>>,
+        externals: impl IntoIterator<Item = &'e str>,
+    ) -> Self {
+        let externals: BTreeSet<String> = externals.into_iter().map(str::to_owned).collect();
+        let mut names = Self { natives: BTreeMap::new(), groups: externals.clone(), externals };
+        for part in natives {
+            let mut own = BTreeSet::new();
+            let resources = part.resources.iter().map(|resource| resource.callable());
+            let prompts = part.prompts.iter().map(|prompt| prompt.callable());
+            for tool in part.tools.iter().chain(resources).chain(prompts) {
+                own.insert(tool.id().tool().to_owned());
+                names.groups.insert(tool.group().to_owned());
+            }
+            names.natives.insert(part.server.name.clone(), own);
+        }
+        names
+    }
+
+    /// Everything that is named in vain. With each promise comes what its agent sees of the native tools.
+    pub(crate) fn check(&self, gate: &Gate, promises: &[(&Promise, View)]) -> Found {
+        let mut found = Found::default();
+        for rule in gate.rules.borrow().rules() {
+            let place = format!("the rule at {}", rule.place());
+            for glob in rule.named_tools() {
+                self.id(glob, &place, &mut found);
+            }
+            for group in
+                rule.named_groups().filter(|group| is_plain(group) && !self.groups.contains(&**group))
+            {
+                found.warnings.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
+            }
+        }
+        for hook in &gate.hooks {
+            for glob in hook.named_tools() {
+                self.id(&glob, &format!("the hook `{}`", shown(&hook.name())), &mut found);
+            }
+        }
+        for server in gate.limits.named_servers().filter(|server| !self.has_server(server)) {
+            found.warnings.push(dead("the limits", format!("no server is called `{}`", shown(server))));
+        }
+        for glob in gate.limits.named_tools() {
+            self.id(glob, "the limits", &mut found);
+        }
+        for (promise, view) in promises {
+            self.profile(promise, &mut found);
+            self.prompt(promise, view, &mut found);
+        }
+        found
+    }
+
+    fn has_server(&self, name: &str) -> bool {
+        self.natives.contains_key(name) || self.externals.contains(name)
+    }
+
+    /// A glob over ids, as far as it is none.
+    fn id(&self, text: &str, place: &str, found: &mut Found) {
+        let Some((server, tool)) = text.split_once('/').or_else(|| text.split_once("__")) else { return };
+        if !is_plain(server) {
+            return;
+        }
+        match self.natives.get(server) {
+            Some(own) if is_plain(tool) && !own.contains(tool) => {
+                let message = format!(
+                    "`{}` stands for nothing: server `{server}` has no `{}`",
+                    shown(text),
+                    shown(tool)
+                );
+                found.errors.push(dead(place, message));
+            }
+            None if !self.externals.contains(server) => {
+                let message =
+                    format!("`{}` stands for nothing: no server is called `{}`", shown(text), shown(server));
+                found.warnings.push(dead(place, message));
+            }
+            _ => {}
+        }
+    }
+
+    fn profile(&self, promise: &Promise, found: &mut Found) {
+        let profile = &promise.profile;
+        let place = format!("the profile of `{}`", shown(&profile.agent));
+        for group in profile.groups.iter().flatten().filter(|group| !self.groups.contains(*group)) {
+            found.errors.push(dead(&place, format!("no tool has the group `{}`", shown(group))));
+        }
+        for id in &profile.tools {
+            let mut own = Found::default();
+            self.id(id.as_str(), &place, &mut own);
+            // A profile is written for this host, and what it names must be here.
+            found.errors.extend(own.errors.into_iter().chain(own.warnings));
+        }
+    }
+
+    /// The ids in a prompt: what is written as one and whose server there is. Anything else with a slash is a path or a date.
+    fn prompt(&self, promise: &Promise, view: &View, found: &mut Found) {
+        let place = format!("the prompt of `{}`", shown(&promise.profile.agent));
+        let mut seen = BTreeSet::new();
+        for word in promise
+            .prompt
+            .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '*')))
+        {
+            let word = word.trim_matches(['.', '-', '*']);
+            let Some((server, tool)) = word.split_once('/').or_else(|| word.split_once("__")) else {
+                continue;
+            };
+            let Some(own) = self.natives.get(server).filter(|_| is_plain(tool) && seen.insert(word)) else {
+                continue;
+            };
+            let id = ToolId::new(server, tool);
+            if !own.contains(tool) {
+                let message =
+                    format!("it speaks of `{}`, and server `{server}` has no `{}`", shown(word), shown(tool));
+                found.errors.push(dead(&place, message));
+            } else if view.callable(&id).is_none() {
+                let message = format!("it promises `{}`, which this agent does not see", shown(word));
+                found.errors.push(dead(&place, message));
+            }
+        }
+    }
+}
+
+fn dead(place: &str, message: String) -> DeadName {
+    DeadName { place: place.to_owned(), message }
+}
+
+fn shown(text: &str) -> String {
+    one_line(text, 128)
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['*', '?', '[', '{'])
+}
