@@ -1,5 +1,4 @@
 //! A host does not start with names that stand for nothing, nor with a prompt that promises what its agent does not see.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::borrow::Cow;
 use std::sync::Arc;
