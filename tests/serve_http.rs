@@ -474,6 +474,13 @@ async fn a_token_is_demanded_of_every_request_but_for_health() {
         health.json::<Value>().await.unwrap(),
         json!({"status": "ok", "servers": {"ready": 1, "starting": 0, "down": 0, "disabled": 0, "needs_consent": 0}})
     );
+    // What was called is for those who may call.
+    let metrics = edge.client(true).http.get(format!("http://{}/metrics", edge.address));
+    assert_eq!(metrics.try_clone().unwrap().send().await.unwrap().status(), 401);
+    let metrics = metrics.bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(metrics.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    let metrics = metrics.text().await.unwrap();
+    assert!(metrics.contains("aster_calls_total{server=\"probe\",outcome=\"ok\"} 1\n"), "{metrics}");
     assert!(
         edge.raw(b"GET /health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
             .await

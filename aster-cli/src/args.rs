@@ -48,6 +48,93 @@ pub(crate) enum Command {
     Init(Init),
     /// Check the configuration and the native catalogue, and name every problem.
     Check(Check),
+    /// The audit: tail, query, export, verify.
+    #[command(subcommand)]
+    Audit(Audit),
+    /// What the calls, searches and refusals in the audit come to.
+    Stats(Stats),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// The newest records.
+    Tail(Tail),
+    /// The records that fit, oldest first.
+    Query(Selection),
+    /// The records that fit, as they were written: JSON lines.
+    Export(Selection),
+    /// Whether the records are those that were written, and every dispatched call has its intent.
+    Verify(Verify),
+}
+
+/// Which records.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Selection {
+    /// Of tools whose id this glob matches, such as `github/*`.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) tool: Option<String>,
+    /// With this outcome, such as `denied` or `failed`.
+    #[arg(long)]
+    pub(crate) outcome: Option<String>,
+    /// Of this agent.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Of this client.
+    #[arg(long)]
+    pub(crate) client: Option<String>,
+    /// Of this session.
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Of this call.
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
+    #[command(flatten)]
+    pub(crate) period: Period,
+}
+
+/// From where, and of which time.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Period {
+    /// Since this time, such as `2026-11-30T12:00:00Z`, or this long ago, such as `2h`.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Until this time.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Read this file of JSON lines, and its segments, in place of the configured audit.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tail {
+    /// How many.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    pub(crate) lines: usize,
+    /// Go on showing what is written.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Check that the audit still has what this file, of an earlier `aster --json audit verify`, says of it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// Read this file of JSON lines, and its segments, in place of the configured audit.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// In the text format that Prometheus reads.
+    #[arg(long)]
+    pub(crate) prometheus: bool,
+    #[command(flatten)]
+    pub(crate) period: Period,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aster_runtime::audit::{AuditSink, JsonLines, Record};
+use aster_runtime::audit::{AuditSink, JsonLines, Record, Segments, Sql, Store};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
 use aster_runtime::config::pins::{self, PinFiles};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::config::trust::{self, TrustStore};
-use aster_runtime::config::{self, Config, ConfigError, Destinations, ServerConfig, Sources};
+use aster_runtime::config::{self, AuditPlace, Config, ConfigError, Destinations, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
 use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
 use aster_runtime::provider::Provider;
@@ -200,8 +200,8 @@ async fn host(
     if let Some(warning) = warning {
         output.warn(warning);
     }
-    let audit: Arc<dyn AuditSink> = match audit(config) {
-        Ok(audit) => Arc::new(audit),
+    let audit: Arc<dyn AuditSink> = match audit(config, output).await {
+        Ok(audit) => audit,
         Err(failure) => {
             output.warn(&failure);
             Arc::new(Unwritable)
@@ -244,15 +244,53 @@ async fn host(
     builder.build().await.map_err(|error| wrong(&error))
 }
 
-/// The audit file.
-fn audit(config: &Config) -> Result<JsonLines, Failure> {
-    let path = audit_path(config)?;
-    JsonLines::open(&path).map_err(|error| unwritable(&path, &error))
+/// Where calls are recorded.
+async fn audit(config: &Config, output: Output) -> Result<Arc<dyn AuditSink>, Failure> {
+    let mut segments =
+        Segments { age: config.audit.segment_age, keep: config.audit.keep_segments, ..Segments::default() };
+    segments.size = config.audit.segment_bytes.unwrap_or(segments.size);
+    let sql = match audit_place(config)? {
+        AuditPlace::JsonLines(path) => {
+            let lines = JsonLines::with_segments(&path, segments);
+            return Ok(Arc::new(lines.map_err(|error| unwritable(&path.display(), &error))?));
+        }
+        AuditPlace::Sqlite(path) => {
+            Sql::sqlite(path, segments).map_err(|error| unwritable(&"database", &error))?
+        }
+        AuditPlace::Postgres(url) => {
+            Sql::postgres(url.reveal(), segments).map_err(|error| unwritable(&"database", &error))?
+        }
+    };
+    // A database that is away may come back.
+    if let Err(error) = sql.connect().await {
+        output.warn(unwritable(&"database", &error));
+    }
+    Ok(Arc::new(sql))
+}
+
+/// The audit, to be read: this file of JSON lines, or what is configured.
+pub(crate) fn audit_store(global: &Global, path: Option<&Path>) -> Result<Store, Failure> {
+    let place = match path {
+        Some(path) if !path.exists() => {
+            let place = one_line(&path.display().to_string(), 4096);
+            return Err(Failure::new(Exit::Usage, format!("there is no audit {place}")));
+        }
+        Some(path) => AuditPlace::JsonLines(path.to_owned()),
+        None => audit_place(&load(global)?)?,
+    };
+    Ok(match place {
+        AuditPlace::JsonLines(path) => Store::json_lines(path),
+        AuditPlace::Sqlite(path) => Store::sqlite(path),
+        AuditPlace::Postgres(url) => Store::postgres(url.reveal())
+            .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?,
+    })
 }
 
 /// Whether the audit can probably be written, without making it.
 pub(crate) fn check_audit(config: &Config) -> Result<(), Failure> {
-    let path = audit_path(config)?;
+    let (AuditPlace::JsonLines(path) | AuditPlace::Sqlite(path)) = audit_place(config)? else {
+        return Ok(());
+    };
     let checked = match path.metadata() {
         Ok(metadata) if metadata.is_file() => File::options().append(true).open(&path).map(drop),
         // Opening a pipe may wait for its reader.
@@ -266,18 +304,18 @@ pub(crate) fn check_audit(config: &Config) -> Result<(), Failure> {
         }
         Err(error) => Err(error),
     };
-    checked.map_err(|error| unwritable(&path, &error))
+    checked.map_err(|error| unwritable(&path.display(), &error))
 }
 
-fn audit_path(config: &Config) -> Result<PathBuf, Failure> {
-    match &config.audit_path {
-        Some(path) => Ok(path.clone()),
-        None => Ok(state("the audit")?.join("audit.jsonl")),
+fn audit_place(config: &Config) -> Result<AuditPlace, Failure> {
+    match &config.audit.place {
+        Some(place) => Ok(place.clone()),
+        None => Ok(AuditPlace::JsonLines(state("the audit")?.join("audit.jsonl"))),
     }
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let place = one_line(&path.display().to_string(), 4096);
+fn unwritable(place: &dyn std::fmt::Display, error: &io::Error) -> Failure {
+    let place = one_line(&place.to_string(), 4096);
     let message = format!("the audit {place} cannot be written ({error}): only standard tools can be called");
     Failure::new(Exit::Failed, message)
 }

@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command, Mcp, Policy};
-use commands::{call, check, describe, init, list, policy, scan, search, serve, trust};
+use commands::{audit, call, check, describe, init, list, policy, scan, search, serve, stats, trust};
 use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
@@ -92,6 +92,8 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
             with_host(global, start, output, async |running| policy::test(running, arguments, &input, output))
                 .await
         }
+        Command::Audit(command) => audit::run(global, command, output).await,
+        Command::Stats(arguments) => stats::run(global, arguments, output).await,
         Command::Mcp(Mcp::Trust(arguments)) => trust::run(global, arguments, output),
         Command::Mcp(Mcp::Serve(arguments)) => serve::run(global, arguments, output).await,
         Command::Mcp(Mcp::List(arguments)) => {

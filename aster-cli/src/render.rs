@@ -53,6 +53,27 @@ impl Output {
         if text.is_empty() {
             return Ok(());
         }
+        self.text(text)
+    }
+
+    /// A line of JSON to standard output, byte for byte where a program reads it. On a terminal, what could steer it is
+    /// escaped. Says whether anybody reads on.
+    pub(crate) fn json_line(self, line: &[u8]) -> Result<bool, Failure> {
+        let mut stdout = io::stdout().lock();
+        let text = String::from_utf8_lossy(line);
+        let shown = if stdout.is_terminal() { escape_unsafe(&text) } else { text };
+        match stdout.write_all(shown.as_bytes()).and_then(|()| stdout.write_all(b"\n")) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Failure::new(
+                Exit::Failed,
+                format!("the result cannot be written to standard output: {error}"),
+            )),
+            Ok(()) => Ok(true),
+        }
+    }
+
+    /// A text for people and programs alike, to standard output.
+    pub(crate) fn text(self, text: impl Display) -> Result<(), Failure> {
         line(io::stdout(), text).map_err(|error| {
             Failure::new(Exit::Failed, format!("the result cannot be written to standard output: {error}"))
         })

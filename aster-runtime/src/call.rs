@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub struct Proposed {
 }
 
 /// Which check refused a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Check {
@@ -103,7 +103,7 @@ impl Denied {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The tool answered.
@@ -120,6 +120,22 @@ pub enum Outcome {
     Cancelled,
     /// The function panicked.
     Panicked,
+}
+
+impl Outcome {
+    /// The name that it has in a record.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ToolError => "tool_error",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Panicked => "panicked",
+        }
+    }
 }
 
 /// A call that is over.

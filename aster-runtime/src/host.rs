@@ -14,8 +14,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span, field};
 
-use crate::audit::{AuditSink, Traced, Trail};
+use crate::audit::{AuditSink, Recorder, Stats, Traced, Trail};
 use crate::boot::{DeadName, Found, Names, Promise};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
@@ -364,7 +365,7 @@ impl HostBuilder {
             provider: self.provider,
             indexes: self.indexes,
             gate,
-            audit: self.audit,
+            audit: Arc::new(Recorder::new(self.audit)),
             redactor,
             updates,
             withheld,
@@ -453,7 +454,7 @@ struct Shared {
     provider: Provider,
     indexes: Indexes,
     gate: Gate,
-    audit: Arc<dyn AuditSink>,
+    audit: Arc<Recorder>,
     redactor: Redactor,
     updates: ResourceUpdates,
     withheld: Withheld,
@@ -685,9 +686,17 @@ impl Host {
         })
     }
 
-    /// Ends the connections to external servers, side by side, and what was started for them.
+    /// What the calls, searches and refusals of all sessions came to since the host was built.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.audit.stats()
+    }
+
+    /// Ends the connections to external servers, side by side, and what was started for them. The records of the audit are
+    /// kept when it returns.
     pub async fn close(&self) {
         join_all(self.shared.routes.upstreams.values().map(|upstream| upstream.close())).await;
+        self.shared.audit.flush().await;
     }
 }
 
@@ -746,6 +755,15 @@ enum Target<'a> {
 }
 
 impl Target<'_> {
+    /// The method of MCP that asks for it.
+    fn method(&self) -> &'static str {
+        match self {
+            Self::Tool(_) => "tools/call",
+            Self::Resource { .. } => "resources/read",
+            Self::Prompt(..) => "prompts/get",
+        }
+    }
+
     /// What the caller wrote.
     fn requested(&self) -> &str {
         match self {
@@ -838,7 +856,8 @@ enum Ended {
 /// What came of a call that was sent.
 struct Ran {
     outcome: Outcome,
-    error: Option<String>,
+    /// How it failed, and why.
+    error: Option<(&'static str, String)>,
     /// What the caller is told.
     result: ToolResult,
 }
@@ -852,15 +871,15 @@ impl Ran {
             }
             Err(error) => error,
         };
-        let outcome = match error {
-            DispatchError::TimedOut { .. } => Outcome::TimedOut,
-            DispatchError::Cancelled => Outcome::Cancelled,
-            DispatchError::Panicked => Outcome::Panicked,
-            DispatchError::Protocol { .. } => Outcome::ToolError,
-            _ => Outcome::Failed,
+        let (outcome, kind) = match error {
+            DispatchError::Unavailable { .. } => (Outcome::Failed, "unavailable"),
+            DispatchError::TimedOut { .. } => (Outcome::TimedOut, "timed_out"),
+            DispatchError::Cancelled => (Outcome::Cancelled, "cancelled"),
+            DispatchError::Panicked => (Outcome::Panicked, "panicked"),
+            DispatchError::Protocol { .. } => (Outcome::ToolError, "protocol"),
         };
         let message = redactor.redact(&error.to_string()).into_owned();
-        Self { outcome, error: Some(message.clone()), result: refusal(message) }
+        Self { outcome, error: Some((kind, message.clone())), result: refusal(message) }
     }
 }
 
@@ -938,6 +957,8 @@ impl HostSession {
                 if !request.query.is_empty() {
                     let tools = answer["tools"].as_array().into_iter().flatten();
                     let ids = tools.filter_map(|tool| Some(tool["id"].as_str()?.to_owned()));
+                    let ids: Vec<String> = ids.collect();
+                    self.shared.audit.searched(&self.session, options.client(), ids.len());
                     self.session.note_search(request.offset, ids);
                 }
                 Ok(answer)
@@ -945,12 +966,21 @@ impl HostSession {
             Ok(Request::Describe(names)) => {
                 self.started(&names).await;
                 let sight = self.sight();
-                bridge::describe_all(&sight.view, &*sight.ranker, &names, self.shared.provider, |tool| {
-                    self.session.mark_described(tool.id(), tool.digest());
-                    self.session.note_described(tool.id());
-                })
+                let mut described = Vec::new();
+                let answer =
+                    bridge::describe_all(&sight.view, &*sight.ranker, &names, self.shared.provider, |tool| {
+                        self.session.mark_described(tool.id(), tool.digest());
+                        self.session.note_described(tool.id());
+                        described.push(tool.id().to_string());
+                    });
+                if !described.is_empty() {
+                    self.shared.audit.described(&self.session, options.client(), described);
+                }
+                answer
             }
-            Err(error) if bridge::is_execute(arguments) => return self.refuse(arguments, error, &options),
+            Err(error) if bridge::is_execute(arguments) => {
+                return self.refuse(arguments, error, &options).await;
+            }
             Err(error) => Err(error),
         };
         match answer {
@@ -1018,10 +1048,10 @@ impl HostSession {
 
     /// Records a call of what the caller itself knows to be nothing: of a name that stands for no `tool`. It reports it, so
     /// that this is in the audit like the call of an unknown id, as one of this client.
-    pub fn refuse_unknown(&self, requested: &str, client: ClientInfo) -> Completed {
+    pub async fn refuse_unknown(&self, requested: &str, client: ClientInfo) -> Completed {
         let message = format!("no tool `{}` is known", text::one_line(requested, 128));
         let trail = self.trail(client, &uuid::Uuid::now_v7().to_string(), requested);
-        self.end(trail, Err(Denied::new(Check::Scope, message).into()))
+        self.end(trail, Err(Denied::new(Check::Scope, message).into())).await
     }
 
     /// The whole way of a call: resolved in the session's scope, admitted by the gate, recorded, dispatched, recorded.
@@ -1031,11 +1061,13 @@ impl HostSession {
         let requested = options.requested.as_deref().unwrap_or_else(|| target.requested());
         let mut trail = self.trail(options.client(), &call_id, requested);
         let cancellation = options.cancellation.clone();
+        let span = self.span(&target, &call_id);
         let way = async {
             self.started(&[target.requested()]).await;
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
+            Span::current().record("gen_ai.tool.name", tool.id().as_str());
             self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
@@ -1057,7 +1089,7 @@ impl HostSession {
             let mut admitted =
                 gate::admit(&shared.gate, &sight.scope, proposed, client, trail.hooks()).await?;
             self.check_unchanged(&admitted)?;
-            trail.intent(&admitted)?;
+            trail.intent(&admitted).await?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
                 .with_client(options.client.map(|client| gate::discreet(&shared.gate.secrets, client)))
@@ -1086,23 +1118,45 @@ impl HostSession {
         let ended = tokio::select! {
             biased;
             () = cancellation.cancelled() => Err(Ended::Cancelled),
-            ended = way => ended,
+            ended = way.instrument(span.clone()) => ended,
         };
-        self.end(trail, ended)
+        let completed = self.end(trail, ended).instrument(span.clone()).await;
+        if completed.outcome != Outcome::Ok {
+            span.record("error.type", completed.outcome.name());
+        }
+        completed
+    }
+
+    /// The call as a span, with the names that OpenTelemetry gives its parts.
+    ///
+    /// Source: OpenTelemetry's semantic conventions for generative AI, MCP server spans.
+    fn span(&self, target: &Target<'_>, call_id: &str) -> Span {
+        tracing::info_span!(
+            target: "aster::call",
+            "call",
+            "otel.kind" = "server",
+            "mcp.method.name" = target.method(),
+            "gen_ai.operation.name" = "execute_tool",
+            "gen_ai.tool.name" = field::Empty,
+            "gen_ai.tool.call.id" = call_id,
+            "gen_ai.agent.name" = self.session.agent(),
+            "session.id" = self.session.id(),
+            "error.type" = field::Empty,
+        )
     }
 
     /// Writes the outcome and words the answer.
-    fn end(&self, trail: Trail, ended: Result<Ran, Ended>) -> Completed {
+    async fn end(&self, trail: Trail, ended: Result<Ran, Ended>) -> Completed {
         let redactor = &self.shared.redactor;
         match ended {
-            Ok(ran) => trail.complete(ran.outcome, None, ran.error, ran.result),
+            Ok(ran) => trail.complete(ran.outcome, None, ran.error, ran.result).await,
             Err(Ended::Denied(denied)) => {
                 let told = refusal(redactor.redact(&denied.told()).into_owned());
-                trail.complete(Outcome::Denied, Some(&denied), Some(denied.recorded()), told)
+                trail.complete(Outcome::Denied, Some(&denied), None, told).await
             }
             Err(Ended::Cancelled) => {
                 let Ran { outcome, error, result } = Ran::new(Err(DispatchError::Cancelled), redactor);
-                trail.complete(outcome, None, error, result)
+                trail.complete(outcome, None, error, result).await
             }
         }
     }
@@ -1151,15 +1205,15 @@ impl HostSession {
     }
 
     /// An execute that cannot be read is a refused call like any other.
-    fn refuse(&self, arguments: &Value, error: BridgeError, options: &CallOptions) -> ToolResult {
+    async fn refuse(&self, arguments: &Value, error: BridgeError, options: &CallOptions) -> ToolResult {
         let requested = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
         let trail = self.trail(options.client(), &uuid::Uuid::now_v7().to_string(), requested);
-        self.end(trail, Err(error.into())).result
+        self.end(trail, Err(error.into())).await.result
     }
 
     fn trail(&self, client: ClientInfo, call_id: &str, requested: &str) -> Trail {
-        let (sink, redactor) = (Arc::clone(&self.shared.audit), self.shared.redactor.clone());
-        Trail::start(sink, redactor, &self.session, client, call_id, requested)
+        let (recorder, redactor) = (Arc::clone(&self.shared.audit), self.shared.redactor.clone());
+        Trail::start(recorder, redactor, &self.session, client, call_id, requested)
     }
 
     /// What the session sees of the catalogue as it is now, under the rules as they are now.

@@ -39,6 +39,7 @@
 //! | `http` | the guarded HTTP client of native servers: the module `net` |
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
 //! | `scan` | a look through the lists of external servers for what should make a human look twice: the module `scan` |
+//! | `sql` | a database for the audit, SQLite or PostgreSQL: `audit::Sql` |
 //! | `testing` | for tests: `catalogue_tests!`, and the module `testing`, which calls tools through the real gate |
 
 pub mod audit;

@@ -1,57 +1,511 @@
-//! The default sink: one JSON object a line, appended to a file that only its owner can read.
+//! The default store: one JSON object a line, appended to files that only their owner can read.
+//!
+//! `audit.jsonl` is the segment that is being written; `audit.000001.jsonl` and so on are those that have ended. Each
+//! process that writes at the same time has a chain, and so files, of its own: the second is `audit-1.jsonl`. Beside them,
+//! `audit.lock` says that a process writes the chain, and `audit.head` how far it had got a moment ago.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{AuditSink, Record};
+use blake3::Hash;
 
-/// Room for most records, in bytes.
-const LINE: usize = 1024;
+use super::chain::{Head, Known, Link, Note, Segments};
+use super::{AuditSink, Record, now};
 
-/// Appends records to a file as JSON lines.
+/// How many processes may write at the same time.
+const CHAINS: u32 = 1024;
+
+/// After how many lines the head is noted again.
+const NOTED: u64 = 64;
+
+/// The bytes that are read at once from the end of a file.
+const BLOCK: u64 = 64 << 10;
+
+/// Appends records to a file as JSON lines, each bound to the one before it.
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
-    file: Mutex<File>,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    file: File,
+    /// `None` where the file is a pipe or a device, which has no segments.
+    files: Option<Files>,
+    segments: Segments,
+    head: Head,
 }
 
 impl JsonLines {
-    /// Opens or makes the file, with mode 0600 on Unix, and the folders above it.
+    /// Opens or makes the file, with mode 0600 on Unix, and the folders above it. Where another process writes it, a file
+    /// beside it.
     ///
     /// # Errors
     ///
     /// Where that fails.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        Self::with_segments(path, Segments::default())
+    }
+
+    /// The same, with segments that end and are kept as is said.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be opened.
+    pub fn with_segments(path: impl Into<PathBuf>, segments: Segments) -> io::Result<Self> {
         let path = path.into();
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path)?;
-        // One that was there before may have been open to others.
-        #[cfg(unix)]
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        Ok(Self { path, file: Mutex::new(file) })
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            let writer = Writer { file, files: None, segments, head: Head::new(0) };
+            return Ok(Self { path, writer: Mutex::new(writer) });
+        }
+        for chain in 0..CHAINS {
+            if let Some(files) = Files::lock(&path, chain)? {
+                let path = files.active();
+                let writer = Mutex::new(Writer::open(files, segments)?);
+                return Ok(Self { path, writer });
+            }
+        }
+        Err(io::Error::new(ErrorKind::ResourceBusy, format!("{CHAINS} processes write it already")))
     }
 
-    /// The file.
+    /// The file that is being written.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl AuditSink for JsonLines {
     fn write(&self, record: &Record) -> io::Result<()> {
-        let mut line = Vec::with_capacity(LINE);
-        serde_json::to_writer(&mut line, record)?;
-        line.push(b'\n');
-        // One write of the whole line: on a file opened for appending, lines of several processes do not mix.
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+        let object = serde_json::to_vec(record)?;
+        self.writer().write(&object)
     }
+}
+
+impl Drop for JsonLines {
+    fn drop(&mut self) {
+        self.writer().note_head();
+    }
+}
+
+impl Writer {
+    /// Goes on where the chain ends. A line that a killed writer left without its end is closed and said to be so.
+    fn open(files: Files, segments: Segments) -> io::Result<Self> {
+        let mut file = open_private(&files.active(), true)?;
+        let end = End::read(&mut file)?;
+        let last = match &end.line {
+            Some(line) => Some(line.clone()),
+            // Killed between two segments, or before the first line.
+            None => match files.ended()?.pop() {
+                Some(number) => End::read(&mut File::open(files.segment(number))?)?.line,
+                None => None,
+            },
+        };
+        let mut head = Head::new(files.chain);
+        if let Some((link, line)) = last.as_ref().and_then(|line| Some((Link::parse(line)?, line))) {
+            head.segment = link.segment + u32::from(end.line.is_none());
+            head.sequence = link.sequence;
+            head.digest = Some(blake3::hash(line));
+        }
+        // What is known to have been there is gone on from: a tail that was cut off or changed is missed for ever.
+        if let Some(known) = files.head().filter(|known| known.sequence >= head.sequence) {
+            (head.segment, head.sequence) = (known.segment.max(head.segment), known.sequence);
+            head.digest = Some(known.digest);
+        }
+        let mut first = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        BufReader::new(&file).read_until(b'\n', &mut first)?;
+        head.since = Link::parse(&first).and_then(|link| link.written()).unwrap_or_else(millis);
+        head.bytes = end.whole;
+        let mut writer = Self { file, files: Some(files), segments, head };
+        if !end.torn.is_empty() {
+            let note = Note::Torn { bytes: end.torn.len() as u64, digest: blake3::hash(&end.torn) };
+            let line = writer.head.seal(&note.object(&now()));
+            writer.file.write_all(&[b"\n", &*line, b"\n"].concat())?;
+            writer.head.bytes += end.torn.len() as u64 + 1;
+            writer.head.advance(&line, millis());
+        }
+        writer.note_head();
+        Ok(writer)
+    }
+
+    fn write(&mut self, object: &[u8]) -> io::Result<()> {
+        let timed = self.segments.age.is_some() || self.head.bytes == 0;
+        let now = if timed { millis() } else { self.head.since };
+        if self.files.is_some() && self.head.is_full(&self.segments, now) {
+            // The record matters more than where it stands.
+            if let Err(error) = self.rotate() {
+                tracing::error!(%error, "a segment of the audit cannot be ended; it grows on");
+            }
+        }
+        self.append(object, now)
+    }
+
+    fn append(&mut self, object: &[u8], now: i64) -> io::Result<()> {
+        let mut line = self.head.seal(object);
+        line.push(b'\n');
+        if let Err(error) = self.file.write_all(&line) {
+            // What a full disk left of the line is none.
+            if self.files.is_some() {
+                let _ = self.file.set_len(self.head.bytes);
+            }
+            return Err(error);
+        }
+        line.pop();
+        self.head.advance(&line, now);
+        if self.head.sequence.is_multiple_of(NOTED) {
+            self.note_head();
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let Some(files) = &self.files else { return Ok(()) };
+        match fs::rename(files.active(), files.segment(self.head.segment)) {
+            // The time before, it was renamed and no other could be made.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        self.file = open_private(&files.active(), true)?;
+        self.head.next_segment();
+        self.note_head();
+        self.drop_old()
+    }
+
+    /// Drops the segments that are too many. First the chain says so; only then they go.
+    fn drop_old(&mut self) -> io::Result<()> {
+        let (Some(files), Some(keep)) = (&self.files, self.segments.keep) else { return Ok(()) };
+        let ended = files.ended()?;
+        let Some(many) = ended.len().checked_sub(keep as usize).filter(|many| *many > 0) else {
+            return Ok(());
+        };
+        let dropped: Vec<PathBuf> = ended[..many].iter().map(|number| files.segment(*number)).collect();
+        let mut last = File::open(&dropped[many - 1])?;
+        let Some(line) = End::read(&mut last)?.line else { return Ok(()) };
+        let Some(link) = Link::parse(&line) else { return Ok(()) };
+        let note = Note::Dropped { before: link.sequence + 1, digest: blake3::hash(&line) };
+        self.append(&note.object(&now()), millis())?;
+        dropped.iter().try_for_each(fs::remove_file)
+    }
+
+    fn note_head(&mut self) {
+        let (Some(files), Some(known)) = (&mut self.files, self.head.known()) else { return };
+        if let Err(error) = files.note_head(&known) {
+            tracing::warn!(%error, "the head of the audit cannot be noted");
+        }
+    }
+}
+
+/// The files of one chain.
+#[derive(Debug)]
+struct Files {
+    base: Base,
+    chain: u32,
+    /// Held as long as the chain is written.
+    _lock: File,
+    head: File,
+}
+
+impl Files {
+    /// The files of a chain that nobody else writes; `None` where somebody does.
+    fn lock(path: &Path, chain: u32) -> io::Result<Option<Self>> {
+        let base = Base::of(path);
+        let lock = open_private(&base.name(chain, None, ".lock"), false)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let head = open_private(&base.name(chain, None, ".head"), false)?;
+        Ok(Some(Self { base, chain, _lock: lock, head }))
+    }
+
+    fn active(&self) -> PathBuf {
+        self.base.name(self.chain, None, &self.base.extension)
+    }
+
+    fn segment(&self, number: u32) -> PathBuf {
+        self.base.name(self.chain, Some(number), &self.base.extension)
+    }
+
+    /// The numbers of the segments that have ended, in order.
+    fn ended(&self) -> io::Result<Vec<u32>> {
+        let all = self.base.all()?;
+        let own = all.keys().filter(|(chain, _)| *chain == self.chain);
+        Ok(own.filter_map(|(_, number)| *number).collect())
+    }
+
+    fn head(&self) -> Option<Known> {
+        read_head(&self.base.name(self.chain, None, ".head"))
+    }
+
+    fn note_head(&mut self, known: &Known) -> io::Result<()> {
+        // Of a width that never shrinks: it is written over the one before.
+        let Known { segment, sequence, digest } = known;
+        let text = format!(
+            "{{\"segment\":{segment:>10},\"sequence\":{sequence:>20},\"digest\":\"{}\"}}\n",
+            digest.to_hex()
+        );
+        self.head.seek(SeekFrom::Start(0))?;
+        self.head.write_all(text.as_bytes())
+    }
+}
+
+/// How the files of an audit are called.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    folder: PathBuf,
+    stem: String,
+    extension: String,
+}
+
+impl Base {
+    pub(super) fn of(path: &Path) -> Self {
+        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+        Self {
+            folder: folder.unwrap_or(Path::new(".")).to_owned(),
+            stem: text(path.file_stem()),
+            extension: extension.unwrap_or_default(),
+        }
+    }
+
+    fn name(&self, chain: u32, number: Option<u32>, extension: &str) -> PathBuf {
+        let mut name = self.stem.clone();
+        if chain > 0 {
+            name.push_str(&format!("-{chain}"));
+        }
+        if let Some(number) = number {
+            name.push_str(&format!(".{number:06}"));
+        }
+        self.folder.join(name + extension)
+    }
+
+    /// The files that are there, by chain and number; the one that is being written has none and comes last.
+    fn all(&self) -> io::Result<BTreeMap<(u32, Option<u32>), PathBuf>> {
+        let mut found = BTreeMap::new();
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(place) = self.place(&name) {
+                found.insert(place, path);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The chain and the number that a file's name says.
+    fn place(&self, name: &str) -> Option<(u32, Option<u32>)> {
+        let middle = name.strip_prefix(&self.stem)?.strip_suffix(&self.extension)?;
+        let (chain, number) = match middle.split_once('.') {
+            Some((chain, number)) => (chain, Some(number.parse().ok().filter(|_| number.len() >= 6)?)),
+            None => (middle, None),
+        };
+        let chain = match chain.strip_prefix('-') {
+            Some(chain) => chain.parse().ok().filter(|chain| *chain > 0)?,
+            None if chain.is_empty() => 0,
+            None => return None,
+        };
+        // Only a name that this would give.
+        (self.name(chain, number, &self.extension).file_name()?.to_string_lossy() == name)
+            .then_some((chain, number))
+    }
+}
+
+fn read_head(path: &Path) -> Option<Known> {
+    #[derive(serde::Deserialize)]
+    struct Noted {
+        segment: u32,
+        sequence: u64,
+        digest: String,
+    }
+    let noted: Noted = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    Some(Known {
+        segment: noted.segment,
+        sequence: noted.sequence,
+        digest: Hash::from_hex(noted.digest).ok()?,
+    })
+}
+
+/// How a file ends.
+struct End {
+    /// The last whole line, without its line feed.
+    line: Option<Vec<u8>>,
+    /// The bytes of the whole lines.
+    whole: u64,
+    /// What stands after them.
+    torn: Vec<u8>,
+}
+
+impl End {
+    fn read(file: &mut File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let mut tail: Vec<u8> = Vec::new();
+        let mut start = length;
+        loop {
+            // The line feed that ends the last whole line, and the one before that line.
+            let last = tail.iter().rposition(|byte| *byte == b'\n');
+            let first = last.and_then(|last| tail[..last].iter().rposition(|byte| *byte == b'\n'));
+            if start == 0 || first.is_some() {
+                let torn = tail.split_off(last.map_or(0, |last| last + 1));
+                let line = last.map(|last| tail[first.map_or(0, |first| first + 1)..last].to_vec());
+                return Ok(Self { line, whole: length - torn.len() as u64, torn });
+            }
+            let block = start.min(BLOCK.max(tail.len() as u64));
+            start -= block;
+            let mut bytes = vec![0; usize::try_from(block).unwrap_or(usize::MAX)];
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut bytes)?;
+            bytes.append(&mut tail);
+            tail = bytes;
+        }
+    }
+}
+
+/// Opens or makes a file, for its owner alone.
+fn open_private(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).create(true);
+    // Appended, a line is one write, whoever else has the file open.
+    if append {
+        options.append(true)
+    } else {
+        options.write(true).truncate(false)
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // One that was there before may have been open to others.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
+}
+
+fn millis() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// Reads what is in the files, and later what has come since.
+#[derive(Debug)]
+pub(super) struct Reader {
+    base: Base,
+    /// By chain, the segment that was read last and how far.
+    read: BTreeMap<u32, (u32, u64)>,
+}
+
+/// What a reader finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found<'a> {
+    /// A line, without its line feed.
+    Line(&'a [u8]),
+    /// What stands at the end of a file without one: its writer was killed, or is still writing.
+    Torn,
+}
+
+impl Reader {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { base: Base::of(path), read: BTreeMap::new() }
+    }
+
+    /// The heads that the writers have noted. Read before the lines, they are never ahead of them.
+    pub(super) fn heads(&self) -> io::Result<BTreeMap<u32, Known>> {
+        let chains: Vec<u32> = self.base.all()?.into_keys().map(|(chain, _)| chain).collect();
+        let head = |chain: u32| Some((chain, read_head(&self.base.name(chain, None, ".head"))?));
+        // A chain of which only the head is left has lost its files.
+        let alone = (0..CHAINS).take_while(|chain| self.base.name(*chain, None, ".head").exists());
+        Ok(chains.into_iter().chain(alone).filter_map(head).collect())
+    }
+
+    /// Passes every line that was not read before, chain by chain, in the order of the files, with the place of each.
+    pub(super) fn read(&mut self, mut visit: impl FnMut(&str, Found<'_>)) -> io::Result<()> {
+        for Opened { chain, number, path, file } in self.open()? {
+            let (segment, offset) = self.read.get(&chain).copied().unwrap_or_default();
+            let mut reader = BufReader::with_capacity(1 << 20, file);
+            // That of the file that is being written stands in its lines.
+            let number = match number {
+                Some(number) => number,
+                None => match first_segment(&mut reader)? {
+                    Some(number) => number,
+                    None => segment,
+                },
+            };
+            if number < segment {
+                continue;
+            }
+            let mut offset = if number == segment { offset } else { 0 };
+            reader.seek(SeekFrom::Start(offset))?;
+            let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                let read = reader.read_until(b'\n', &mut line)?;
+                if line.pop() != Some(b'\n') {
+                    if read > 0 {
+                        visit(&shown, Found::Torn);
+                    }
+                    break;
+                }
+                visit(&shown, Found::Line(&line));
+                offset += read as u64;
+            }
+            self.read.insert(chain, (number, offset));
+        }
+        Ok(())
+    }
+
+    /// Opens all files as they are at one moment: a segment that ends meanwhile is not missed.
+    fn open(&self) -> io::Result<Vec<Opened>> {
+        loop {
+            let all = self.base.all()?;
+            let mut opened = Vec::with_capacity(all.len());
+            for ((chain, number), path) in &all {
+                match File::open(path) {
+                    Ok(file) => {
+                        opened.push(Opened { chain: *chain, number: *number, path: path.clone(), file })
+                    }
+                    // It was renamed or dropped; look again.
+                    Err(error) if error.kind() == ErrorKind::NotFound => break,
+                    Err(error) => return Err(error),
+                }
+            }
+            if opened.len() == all.len() && self.base.all()?.keys().eq(all.keys()) {
+                // `None` sorts before every number, but is the newest.
+                opened.sort_by_key(|opened| (opened.chain, opened.number.unwrap_or(u32::MAX)));
+                return Ok(opened);
+            }
+        }
+    }
+}
+
+/// A file of an audit, to be read.
+struct Opened {
+    chain: u32,
+    /// Of a segment that has ended.
+    number: Option<u32>,
+    path: PathBuf,
+    file: File,
+}
+
+/// The segment in which a file's first line stands.
+fn first_segment(reader: &mut BufReader<File>) -> io::Result<Option<u32>> {
+    let mut line = Vec::new();
+    reader.read_until(b'\n', &mut line)?;
+    Ok(Link::parse(&line).map(|link| link.segment))
 }

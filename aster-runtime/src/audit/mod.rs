@@ -2,16 +2,30 @@
 //!
 //! A `Trail` follows one call. It writes the outcome when the call completes, or, where the caller drops the call,
 //! when it is itself dropped: no path leads around it.
+//!
+//! Records go to an [`AuditSink`]: [`JsonLines`] unless a host says otherwise, or a database (`Sql`, feature `sql`). Both
+//! bind every record to the one before it, so that [`Store::verify`] finds what was changed, taken out or put in.
 
+mod chain;
 mod jsonl;
+#[cfg(feature = "sql")]
+mod sql;
+mod stats;
+mod store;
+mod verify;
 
 use std::borrow::Cow;
+use std::future::Future;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+pub use chain::Segments;
+use futures_util::future::BoxFuture;
 pub use jsonl::JsonLines;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -24,34 +38,48 @@ use crate::session::Session;
 use crate::spec::Tier;
 use crate::text;
 use crate::tool::{ClientInfo, JsonObject, ToolResult};
+#[cfg(feature = "sql")]
+pub use sql::Sql;
+pub use stats::{Counts, ServerStats, Stats};
+pub use store::{Entry, Store};
+pub use verify::{Fault, Finding, Verification, VerifiedChain};
 
 /// How much of a name that a caller made up is recorded, in characters.
 const NAME: usize = 300;
 
-/// Whether a record says what is about to happen or what came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What a record tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stage {
-    /// The call was admitted and is about to be dispatched.
+    /// A call was admitted and is about to be dispatched.
     Intent,
-    /// The call is over.
+    /// A call is over.
     Outcome,
+    /// The session searched for tools, of which it did not call any yet. What it asked is not recorded.
+    Search,
+    /// The session was shown the definitions of tools.
+    Describe,
 }
 
 /// One line of the audit. Of a Standard call it has no arguments and no result; secrets are replaced in all of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Record {
     /// When, as RFC 3339 in UTC.
     pub time: String,
-    /// Intent or outcome.
+    /// What it tells of.
     pub stage: Stage,
-    /// The call's id, the same in both records.
+    /// The call's id, the same in both records of it. Empty where there is no call.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub call_id: String,
     /// The session.
     pub session: String,
     /// The agent.
     pub agent: String,
+    /// Its team, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
     /// The project, where the host named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
@@ -61,19 +89,24 @@ pub struct Record {
     /// Who the client has proved to be, as the label of its token or of another authentication; of a call over HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    /// The name as the caller wrote it, made safe to show: the id, or in direct mode the name that stands for it.
+    /// The name as the caller wrote it, made safe to show: the id, or in direct mode the name that stands for it. Empty
+    /// where there is no call.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub requested: String,
     /// The id of the tool, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The digest of its definition: [`Tool::digest`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<String>,
     /// Its tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
     /// Its group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What the hooks said, in the order in which they answered.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What the hooks said, in the order in which they answered. Empty in a record that was read back.
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Said>,
     /// By what the call was admitted, or which check refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,16 +126,60 @@ pub struct Record {
     /// Why the call failed or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// In which way a call failed that did not end with an answer of its tool: `unavailable`, `protocol`, `timed_out`,
+    /// `cancelled` or `panicked`. A refusal has a [decision](Self::decision) instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<Cow<'static, str>>,
     /// The size of the result as JSON; of an outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<usize>,
     /// How long the call took, the gate included; of an outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// How many tools a search found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<usize>,
+    /// The ids of the tools that were described.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub described: Vec<String>,
+}
+
+impl Record {
+    fn new(stage: Stage, session: &Session, client: ClientInfo) -> Self {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Self {
+            time: String::new(),
+            stage,
+            call_id: String::new(),
+            session: session.id().to_owned(),
+            agent: session.agent().to_owned(),
+            team: owned(session.team()),
+            project: owned(session.project()),
+            client: owned(session.client()).or(client.name),
+            principal: client.principal,
+            requested: String::new(),
+            tool: None,
+            pin: None,
+            tier: None,
+            group: None,
+            hooks: Vec::new(),
+            decision: None,
+            arguments_digest: None,
+            arguments: None,
+            outcome: None,
+            result: None,
+            error: None,
+            error_kind: None,
+            bytes: None,
+            duration_ms: None,
+            found: None,
+            described: Vec::new(),
+        }
+    }
 }
 
 /// What the gate decided, and by what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Admitted by this.
@@ -111,14 +188,46 @@ pub enum Decision {
     Denied(Check),
 }
 
-/// Where records go. A sink writes a record whole or fails.
+/// Where records go. A sink writes a record whole or fails; one that writes on the spot implements [`write`](Self::write)
+/// alone.
 pub trait AuditSink: Send + Sync {
-    /// Writes one record.
+    /// Writes one record, or takes it over for a caller that cannot wait.
     ///
     /// # Errors
     ///
     /// Where it cannot be written; an Elevated or Restricted call is then denied.
     fn write(&self, record: &Record) -> io::Result<()>;
+
+    /// Writes one record for a caller that waits until it is kept. The record is taken over at once, in the order of the
+    /// calls, also where nobody waits any more.
+    fn commit(&self, record: &Record) -> Commit {
+        Commit::Done(self.write(record))
+    }
+
+    /// Waits until all that was taken over is kept.
+    fn flush(&self) -> Commit {
+        Commit::Done(Ok(()))
+    }
+}
+
+/// Whether a record is kept, as soon as that is known.
+#[must_use = "a record may not be kept"]
+pub enum Commit {
+    /// It is known.
+    Done(io::Result<()>),
+    /// It will be.
+    Pending(BoxFuture<'static, io::Result<()>>),
+}
+
+impl Future for Commit {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Done(done) => Poll::Ready(std::mem::replace(done, Ok(()))),
+            Self::Pending(pending) => pending.as_mut().poll(context),
+        }
+    }
 }
 
 /// Writes records as events of `tracing`, target `aster::audit`: what a host gets that configures no sink.
@@ -137,9 +246,61 @@ impl AuditSink for Traced {
     }
 }
 
+/// The audit of one host: where its records go, and what they come to.
+pub(crate) struct Recorder {
+    sink: Arc<dyn AuditSink>,
+    stats: Mutex<Stats>,
+}
+
+impl Recorder {
+    pub(crate) fn new(sink: Arc<dyn AuditSink>) -> Self {
+        Self { sink, stats: Mutex::default() }
+    }
+
+    /// What all records so far come to.
+    pub(crate) fn stats(&self) -> Stats {
+        self.counted().clone()
+    }
+
+    /// The session searched, and found so many tools.
+    pub(crate) fn searched(&self, session: &Session, client: ClientInfo, found: usize) {
+        self.event(Record { found: Some(found), ..Record::new(Stage::Search, session, client) });
+    }
+
+    /// The session was shown these tools.
+    pub(crate) fn described(&self, session: &Session, client: ClientInfo, described: Vec<String>) {
+        self.event(Record { described, ..Record::new(Stage::Describe, session, client) });
+    }
+
+    /// Waits until all records are kept.
+    pub(crate) async fn flush(&self) {
+        if let Err(error) = self.sink.flush().await {
+            tracing::error!(%error, "the last records of the audit are not kept");
+        }
+    }
+
+    /// Looking is free, also where it cannot be recorded.
+    fn event(&self, mut record: Record) {
+        record.time = now();
+        self.counted().add(&record);
+        if let Err(error) = self.sink.write(&record) {
+            tracing::error!(%error, "the audit cannot be written");
+        }
+    }
+
+    fn commit(&self, record: &Record) -> Commit {
+        self.counted().add(record);
+        self.sink.commit(record)
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Follows one call from its first check to its outcome.
 pub(crate) struct Trail {
-    sink: Arc<dyn AuditSink>,
+    recorder: Arc<Recorder>,
     redactor: Redactor,
     record: Record,
     /// What is called, where it has been found.
@@ -152,39 +313,20 @@ pub(crate) struct Trail {
 
 impl Trail {
     pub(crate) fn start(
-        sink: Arc<dyn AuditSink>,
+        recorder: Arc<Recorder>,
         redactor: Redactor,
         session: &Session,
         client: ClientInfo,
         call_id: &str,
         requested: &str,
     ) -> Self {
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         let record = Record {
-            time: String::new(),
-            stage: Stage::Outcome,
             call_id: call_id.to_owned(),
-            session: session.id().to_owned(),
-            agent: session.agent().to_owned(),
-            project: owned(session.project()),
-            client: owned(session.client()).or(client.name),
-            principal: client.principal,
             requested: text::one_line(&redactor.redact(requested), NAME),
-            tool: None,
-            tier: None,
-            group: None,
-            hooks: Vec::new(),
-            decision: None,
-            arguments_digest: None,
-            arguments: None,
-            outcome: None,
-            result: None,
-            error: None,
-            bytes: None,
-            duration_ms: None,
+            ..Record::new(Stage::Outcome, session, client)
         };
         Self {
-            sink,
+            recorder,
             redactor,
             record,
             tool: None,
@@ -198,6 +340,7 @@ impl Trail {
     pub(crate) fn resolved(&mut self, tool: &Arc<Tool>) {
         self.tool = Some(Arc::clone(tool));
         self.record.tool = Some(tool.id().to_string());
+        self.record.pin = Some(tool.digest());
         self.record.tier = Some(tool.tier());
         self.record.group = Some(tool.group().to_owned());
     }
@@ -230,7 +373,7 @@ impl Trail {
     }
 
     /// The gate has admitted the call, which is about to be dispatched.
-    pub(crate) fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
+    pub(crate) async fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
         if admitted.is_rewritten() {
             self.arguments(&admitted.call().arguments);
         }
@@ -242,14 +385,14 @@ impl Trail {
         self.hide_in_hooks();
         self.record.time = now();
         self.record.stage = Stage::Intent;
-        match self.sink.write(&self.record) {
+        match self.recorder.commit(&self.record).await {
             Ok(()) => Ok(()),
             Err(error) if self.in_full() => {
                 tracing::error!(%error, "the audit cannot be written; the call is denied");
                 Err(Denied::new(
                     Check::Audit,
                     "the record of the call cannot be written, and without it nothing beyond Standard is called; the \
-                     user has to mend the audit's file or disk",
+                     user has to mend the audit's file, disk or database",
                 ))
             }
             Err(error) => {
@@ -260,20 +403,23 @@ impl Trail {
     }
 
     /// The call is over; writes its outcome.
-    pub(crate) fn complete(
+    pub(crate) async fn complete(
         mut self,
         outcome: Outcome,
         denied: Option<&Denied>,
-        error: Option<String>,
+        error: Option<(&'static str, String)>,
         result: ToolResult,
     ) -> Completed {
         let denied_by = denied.map(|denied| denied.check);
         let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
         if let Some(denied) = denied {
             self.record.decision = Some(Decision::Denied(denied.check));
+            self.record.error = Some(self.safe(&denied.recorded()));
         }
-        self.record.error =
-            error.map(|error| self.redactor.redact(&self.own_secrets.redact(&error)).into_owned());
+        if let Some((kind, error)) = error {
+            self.record.error_kind = Some(kind.into());
+            self.record.error = Some(self.safe(&error));
+        }
         let result = completed.result.as_object();
         if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
             let json = written(result);
@@ -284,8 +430,14 @@ impl Trail {
             let _ = serde_json::to_writer(&mut bytes, result);
             self.record.bytes = Some(bytes.0);
         }
-        self.write_outcome(outcome, completed.duration);
+        let written = self.outcome(outcome, completed.duration).await;
+        self.lament(written);
         completed
+    }
+
+    /// A text without secrets.
+    fn safe(&self, text: &str) -> String {
+        self.redactor.redact(&self.own_secrets.redact(text)).into_owned()
     }
 
     /// Whether the tier asks for arguments and result.
@@ -303,14 +455,19 @@ impl Trail {
         to_raw_value(&self.redactor.redact_value(&safe)).unwrap_or_default()
     }
 
-    fn write_outcome(&mut self, outcome: Outcome, duration: Duration) {
+    /// Hands the outcome over: from here on it is written, whether anybody waits for that or not.
+    fn outcome(&mut self, outcome: Outcome, duration: Duration) -> Commit {
         self.complete = true;
         self.hide_in_hooks();
         self.record.stage = Stage::Outcome;
         self.record.time = now();
         self.record.outcome = Some(outcome);
         self.record.duration_ms = Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-        if let Err(error) = self.sink.write(&self.record) {
+        self.recorder.commit(&self.record)
+    }
+
+    fn lament(&self, written: io::Result<()>) {
+        if let Err(error) = written {
             tracing::error!(%error, call_id = %self.record.call_id, "the outcome of a call cannot be written");
         }
     }
@@ -319,12 +476,16 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         if !self.complete {
-            let (outcome, error) = match std::thread::panicking() {
-                true => (Outcome::Panicked, "the host panicked"),
-                false => (Outcome::Cancelled, "the caller dropped the call"),
+            let (outcome, kind, error) = match std::thread::panicking() {
+                true => (Outcome::Panicked, "panicked", "the host panicked"),
+                false => (Outcome::Cancelled, "cancelled", "the caller dropped the call"),
             };
             self.record.error = Some(error.to_owned());
-            self.write_outcome(outcome, self.started.elapsed());
+            self.record.error_kind = Some(kind.into());
+            // Nobody is left to wait.
+            if let Commit::Done(written) = self.outcome(outcome, self.started.elapsed()) {
+                self.lament(written);
+            }
         }
     }
 }

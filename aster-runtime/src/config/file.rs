@@ -38,7 +38,7 @@ pub(super) struct File {
     pub(super) agents: BTreeMap<String, Destinations>,
     pub(super) agents_at: Option<Mark>,
     pub(super) secrets: Option<(SecretPolicy, Mark)>,
-    pub(super) audit_path: Option<(Text, Mark)>,
+    pub(super) audit: Audit,
     pub(super) hooks: Vec<HookEntry>,
     pub(super) limits: Option<(Limits, Mark)>,
 }
@@ -55,6 +55,18 @@ pub(super) struct HookEntry {
     pub(super) timeout: Option<Duration>,
     pub(super) changes: bool,
     pub(super) on_failure: OnFailure,
+}
+
+/// The section `audit`.
+#[derive(Debug, Default)]
+pub(super) struct Audit {
+    /// The key that says where, `path`, `sqlite` or `postgres`, and what it says.
+    pub(super) place: Option<(&'static str, Text)>,
+    pub(super) segment_mib: Option<usize>,
+    pub(super) segment_days: Option<usize>,
+    pub(super) keep_segments: Option<usize>,
+    /// The keys that stand there.
+    pub(super) said: Vec<(&'static str, Mark)>,
 }
 
 /// One entry of `mcp.servers`.
@@ -152,10 +164,33 @@ impl Reader<'_> {
                 "limits" => file.limits = Some((self.limits(value), value.at)),
                 "egress" => self.egress(value, file),
                 "secrets" => file.secrets = Some((self.secrets(value), value.at)),
+                _ => self.audit(value, &mut file.audit),
+            }
+        }
+    }
+
+    fn audit(&mut self, node: &Node, audit: &mut Audit) {
+        let keys = ["path", "sqlite", "postgres", "segment_mib", "segment_days", "keep_segments"];
+        for (key, value) in self.section(node, "`audit`", &keys) {
+            let what = format!("`audit.{key}`");
+            audit.said.push((key, value.at));
+            match key {
+                "segment_mib" => audit.segment_mib = self.whole(value, &what, 1, 1 << 20).map(|(n, _)| n),
+                "segment_days" => audit.segment_days = self.whole(value, &what, 1, 36_500).map(|(n, _)| n),
+                "keep_segments" => {
+                    audit.keep_segments = self.whole(value, &what, 0, 1_000_000).map(|(n, _)| n);
+                }
                 _ => {
-                    for (_, value) in self.section(value, "`audit`", &["path"]) {
-                        file.audit_path = self.path(value, "`audit.path`").map(|text| (text, value.at));
+                    let place = self.path(value, &what);
+                    if let Some((other, _)) = &audit.place {
+                        let message = format!("`audit` has both `{other}` and `{key}`");
+                        self.problem(
+                            value.at,
+                            message,
+                            "keep one of them: the audit is written to one place",
+                        );
                     }
+                    audit.place = place.map(|text| (key, text));
                 }
             }
         }

@@ -3,12 +3,16 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{self, Path, PathBuf};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
 
 use super::file::{self, HookEntry, Server, Text};
 use super::yaml::Mark;
 use super::{
-    Config, ConfigError, Declared, Launch, MAX_FILE_BYTES, Origin, Problem, ServerConfig, Sources,
-    ToolFilter, Values, open_regular,
+    AuditPlace, Config, ConfigError, DatabaseUrl, Declared, Launch, MAX_FILE_BYTES, Origin, Problem,
+    ServerConfig, Sources, ToolFilter, Values, open_regular,
 };
 use crate::catalogue::{AnnotationTrust, ExternalSettings, Pinning};
 use crate::gate::hooks::ProgramHook;
@@ -121,12 +125,7 @@ impl Merger<'_> {
         config.limits = file.limits.map(|(limits, _)| limits).unwrap_or_default();
         config.agents = file.agents;
         config.secrets = file.secrets.map(|(policy, _)| policy).unwrap_or_default();
-        if let Some((text, at)) = file.audit_path {
-            match self.expand(&text) {
-                Ok(expanded) => self.config.audit_path = Some(base(&path).join(expanded)),
-                Err(name) => self.errors.push(unset(&path, at, "`audit.path`", &name)),
-            }
-        }
+        self.audit(&path, file.audit);
         for hook in file.hooks {
             self.hook(&path, hook);
         }
@@ -155,7 +154,6 @@ impl Merger<'_> {
             ("egress.allow_private", file.allow_private.map(|(_, at)| at)),
             ("egress.agents", file.agents_at),
             ("secrets", file.secrets.map(|(_, at)| at)),
-            ("audit.path", file.audit_path.map(|(_, at)| at)),
             ("limits", file.limits.map(|(_, at)| at)),
             ("hooks", file.hooks.first().map(|hook| hook.at)),
         ];
@@ -164,6 +162,10 @@ impl Merger<'_> {
                 let message = format!("`{key}` is left out: it counts in the user's own file only");
                 self.warn(&path, at, message, "set it there");
             }
+        }
+        for (key, at) in file.audit.said {
+            let message = format!("`audit.{key}` is left out: it counts in the user's own file only");
+            self.warn(&path, at, message, "set it there");
         }
         for server in file.servers {
             if let Some(own) = self.config.server(&server.name) {
@@ -180,6 +182,43 @@ impl Merger<'_> {
         }
         self.config.project = Some(base(&path).to_owned());
         self.config.files.push(path);
+    }
+
+    fn audit(&mut self, path: &Path, said: file::Audit) {
+        if let Some((key, text)) = said.place {
+            let what = format!("`audit.{key}`");
+            let place = self.expand(&text).map(|place| match key {
+                "path" => Some(AuditPlace::JsonLines(base(path).join(place))),
+                "sqlite" => Some(AuditPlace::Sqlite(base(path).join(place))),
+                _ => self.postgres(&place),
+            });
+            match place {
+                Ok(Some(place)) => self.config.audit.place = Some(place),
+                Ok(None) => {
+                    let message = format!("{what} is no URL of a PostgreSQL database");
+                    let help = "write `postgres://user:${PASSWORD}@host/database`; what is no letter or digit in the \
+                                password stands as `%` and two hexadecimal digits";
+                    self.errors.push(Problem::new(path, text.at, message, help));
+                }
+                Err(name) => self.errors.push(unset(path, text.at, &what, &name)),
+            }
+        }
+        let audit = &mut self.config.audit;
+        audit.segment_bytes = said.segment_mib.map(|number| (number as u64) << 20);
+        audit.segment_age = said.segment_days.map(|days| Duration::from_secs(days as u64 * 24 * 60 * 60));
+        audit.keep_segments = said.keep_segments.and_then(|number| u32::try_from(number).ok());
+    }
+
+    /// A URL, of which the password is a secret as it stands there and as it is meant.
+    fn postgres(&mut self, text: &str) -> Option<AuditPlace> {
+        let url = Url::parse(text).ok().filter(|url| ["postgres", "postgresql"].contains(&url.scheme()))?;
+        if let Some(password) = url.password() {
+            let meant = percent_decode_str(password).decode_utf8_lossy().into_owned();
+            let passwords =
+                [password.to_owned(), meant].into_iter().filter(|value| value.len() >= MIN_SECRET);
+            self.config.values.secret.extend(passwords);
+        }
+        Some(AuditPlace::Postgres(DatabaseUrl(url.into())))
     }
 
     fn warn(&mut self, path: &Path, at: Mark, message: String, help: &str) {

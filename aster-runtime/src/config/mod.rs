@@ -105,8 +105,8 @@ pub struct Config {
     pub agents: BTreeMap<String, Destinations>,
     /// What becomes of secrets in calls and results.
     pub secrets: SecretPolicy,
-    /// Where the audit is written; `None` is the host's default.
-    pub audit_path: Option<PathBuf>,
+    /// Where the audit is written, and how long it is kept.
+    pub audit: AuditConfig,
     /// The directory of the project's file, where there is one.
     pub project: Option<PathBuf>,
     /// What was left out or tightened, and why.
@@ -132,7 +132,7 @@ impl Default for Config {
             project_destinations: Destinations::default(),
             agents: BTreeMap::new(),
             secrets: SecretPolicy::default(),
-            audit_path: None,
+            audit: AuditConfig::default(),
             project: None,
             warnings: Vec::new(),
             files: Vec::new(),
@@ -178,6 +178,48 @@ impl Config {
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         let launches = self.servers.iter().filter(|server| !server.disabled);
         self.warnings.iter().chain(launches.filter_map(|server| server.launch.as_ref().err()))
+    }
+}
+
+/// Where the audit is written, and how long it is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// Where; `None` is the host's default.
+    pub place: Option<AuditPlace>,
+    /// The bytes after which a segment ends; `None` is the host's default.
+    pub segment_bytes: Option<u64>,
+    /// The age at which a segment ends; `None` is never.
+    pub segment_age: Option<Duration>,
+    /// How many ended segments of a chain are kept; `None` is all.
+    pub keep_segments: Option<u32>,
+}
+
+/// What keeps the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditPlace {
+    /// A file of JSON lines.
+    JsonLines(PathBuf),
+    /// A SQLite database: a file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(DatabaseUrl),
+}
+
+/// The URL of a database, with its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// The URL, password and all.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
     }
 }
 

@@ -124,7 +124,8 @@ audit:
     assert!((config.inventory_percent - 2.0).abs() < f64::EPSILON);
     assert_eq!(config.approval_clients, ["claude-code", "Some Editor"]);
     assert_eq!(config.allow_private, ["127.0.0.1:3000"]);
-    assert_eq!(config.audit_path, Some(files.directory("user").join("log/audit.jsonl")));
+    let path = files.directory("user").join("log/audit.jsonl");
+    assert_eq!(config.audit.place, Some(AuditPlace::JsonLines(path)));
     assert_eq!(config.secret_values(), ["correct-horse-battery", "pa$word-and-more"]);
     assert_eq!(config.private_values(), ["/home/someone/x"]);
     assert_eq!(config.warnings, []);
@@ -328,7 +329,7 @@ audit: {path: /dev/null}
     assert_eq!((config.context_tokens, config.search_limit), (500, 5));
     assert!((config.inventory_percent - 1.5).abs() < f64::EPSILON);
     assert_eq!(config.allow_private, [""; 0]);
-    assert_eq!(config.audit_path, Some(files.directory("user/own.jsonl")));
+    assert_eq!(config.audit.place, Some(AuditPlace::JsonLines(files.directory("user/own.jsonl"))));
     let filters = [
         ToolFilter { allow: vec!["a/*".into()], deny: vec!["a/x".into()] },
         ToolFilter { allow: vec!["*/*".into()], deny: vec!["a/y".into()] },

@@ -534,7 +534,7 @@ async fn call(
     match service.target(name, &options.cancellation).await {
         None => {
             let client = options.client.map(|client| client.client()).unwrap_or_default();
-            session.refuse_unknown(name, client);
+            session.refuse_unknown(name, client).await;
             Err(unknown())
         }
         Some(Target::Bridge) => Ok(session.call_with(&Value::Object(arguments), options).await),

@@ -1,4 +1,4 @@
-//! A listener of our own, for the command: `/mcp`, `/health`, and limits on what a connection may cost.
+//! A listener of our own, for the command: `/mcp`, `/health`, `/metrics`, and limits on what a connection may cost.
 
 use std::convert::Infallible;
 use std::io;
@@ -231,8 +231,16 @@ async fn route(service: &HttpService, request: Request<Incoming>) -> Response<Bo
             Ok(page) if path == "/health" && [Method::GET, Method::HEAD].contains(request.method()) => {
                 page.readable(service.health())
             }
+            Ok(page) if path == "/metrics" && [Method::GET, Method::HEAD].contains(request.method()) => {
+                // Whose tools are called how often is for those who may call them.
+                match service.inner.guard.check_token(request.headers()) {
+                    Ok(_) => page.readable(service.metrics()),
+                    Err(refusal) => page.readable(refusal.into_response()),
+                }
+            }
             Ok(page) => page.readable(
-                Refusal::new(StatusCode::NOT_FOUND, "there are /mcp and GET /health").into_response(),
+                Refusal::new(StatusCode::NOT_FOUND, "there are /mcp, GET /health and GET /metrics")
+                    .into_response(),
             ),
         },
     }

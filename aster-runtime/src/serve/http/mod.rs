@@ -393,6 +393,16 @@ impl HttpService {
         json_response(code, &json!({"status": status, "servers": servers}))
     }
 
+    /// What calls, searches and refusals came to, as Prometheus reads it. For those who may call tools.
+    #[must_use]
+    pub fn metrics(&self) -> Response<Body> {
+        let text = self.inner.service.host.stats().prometheus();
+        let mut response = Response::new(Full::new(Bytes::from(text)).map_err(Into::into).boxed());
+        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+
     async fn respond<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: HttpBody + Send + 'static,

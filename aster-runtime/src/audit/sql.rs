@@ -1,0 +1,638 @@
+//! A database as the store: SQLite, embedded, or PostgreSQL, which many processes and machines share.
+//!
+//! One thread writes what all calls bring, and what has gathered meanwhile is one transaction. It takes a chain that nobody
+//! else is writing to, reads in the database itself where that has got to, and moves it on: a writer that was killed leaves
+//! whole transactions, and one that has lost its connection goes on with any chain that is free.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::sync::mpsc::{self, TrySendError};
+use std::time::Duration;
+
+use blake3::Hash;
+use postgres::fallible_iterator::FallibleIterator as _;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::sync::oneshot;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::chain::{Head, Known, Link, Note, Segments};
+use super::{AuditSink, Commit, Record, now};
+
+/// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
+const QUEUE: usize = 8192;
+
+/// How many records are one transaction at most.
+const BATCH: usize = 256;
+
+/// How long the database may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is made where it is not there. `aster_audit_chain` has the head of each chain.
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS aster_audit_chain (
+        chain BIGINT PRIMARY KEY,
+        segment BIGINT NOT NULL,
+        sequence BIGINT NOT NULL,
+        digest TEXT,
+        bytes BIGINT NOT NULL,
+        since_ms BIGINT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS aster_audit (
+        chain BIGINT NOT NULL,
+        sequence BIGINT NOT NULL,
+        segment BIGINT NOT NULL,
+        unix_ms BIGINT NOT NULL,
+        record JSON NOT NULL,
+        PRIMARY KEY (chain, sequence)
+    );
+    CREATE INDEX IF NOT EXISTS aster_audit_unix_ms ON aster_audit (unix_ms);
+";
+
+/// Writes records to a database, each bound to the one before it. A call waits until its intent is committed.
+#[derive(Debug)]
+pub struct Sql {
+    jobs: mpsc::SyncSender<Job>,
+}
+
+#[derive(Debug)]
+struct Job {
+    what: What,
+    /// Who waits.
+    done: oneshot::Sender<io::Result<()>>,
+}
+
+#[derive(Debug)]
+enum What {
+    Keep(Vec<u8>),
+    Connect,
+    Flush,
+}
+
+impl Sql {
+    /// A SQLite database, a file that is made where it is not there, with mode 0600 on Unix. Its transactions are on the disk
+    /// when they are committed (`WAL`, `synchronous = FULL`). Nothing is opened before the first record or
+    /// [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// Where no thread can be started.
+    pub fn sqlite(path: impl Into<PathBuf>, segments: Segments) -> io::Result<Self> {
+        Self::start(Database::Sqlite(path.into()), segments)
+    }
+
+    /// A PostgreSQL database, by its URL, `postgres://user:password@host/database?sslmode=require`. The tables are made where
+    /// they are not there; a role that may not do so has to be given them.
+    ///
+    /// Where the server has TLS, it is used, and the server's certificate must be one that this machine trusts;
+    /// `sslmode=require` demands it, and `sslmode=disable` does without.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL cannot be read, or no thread can be started.
+    pub fn postgres(url: &str, segments: Segments) -> io::Result<Self> {
+        Self::start(Database::postgres(url)?, segments)
+    }
+
+    fn start(database: Database, segments: Segments) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let writer = Writer { database, segments, connection: None };
+        std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
+        Ok(Self { jobs })
+    }
+
+    /// Waits until the database is open, so that a mistake is known before the first call.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be opened. Every later record tries again.
+    pub async fn connect(&self) -> io::Result<()> {
+        self.wait(What::Connect).await
+    }
+
+    fn send(&self, what: What) -> io::Result<oneshot::Receiver<io::Result<()>>> {
+        let (done, waiting) = oneshot::channel();
+        match self.jobs.try_send(Job { what, done }) {
+            Ok(()) => Ok(waiting),
+            Err(TrySendError::Full(_)) => Err(io::Error::other("the database does not keep up")),
+            Err(TrySendError::Disconnected(_)) => Err(gone()),
+        }
+    }
+
+    fn wait(&self, what: What) -> Commit {
+        match self.send(what) {
+            Ok(waiting) => Commit::Pending(Box::pin(async { waiting.await.unwrap_or_else(|_| Err(gone())) })),
+            Err(error) => Commit::Done(Err(error)),
+        }
+    }
+}
+
+impl AuditSink for Sql {
+    fn write(&self, record: &Record) -> io::Result<()> {
+        self.send(What::Keep(serde_json::to_vec(record)?)).map(drop)
+    }
+
+    fn commit(&self, record: &Record) -> Commit {
+        match serde_json::to_vec(record) {
+            Ok(object) => self.wait(What::Keep(object)),
+            Err(error) => Commit::Done(Err(error.into())),
+        }
+    }
+
+    fn flush(&self) -> Commit {
+        self.wait(What::Flush)
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the writer of the audit has ended")
+}
+
+/// Which database.
+enum Database {
+    Sqlite(PathBuf),
+    Postgres(Box<postgres::Config>),
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite(_) => "Sqlite",
+            Self::Postgres(_) => "Postgres",
+        })
+    }
+}
+
+impl Database {
+    fn postgres(url: &str) -> io::Result<Self> {
+        // What is wrong could hold the password.
+        let mut config = postgres::Config::from_str(url).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the URL of the database cannot be read")
+        })?;
+        config
+            .application_name("aster")
+            .connect_timeout(PATIENCE)
+            .tcp_user_timeout(PATIENCE)
+            .options(&format!("-c statement_timeout={}", PATIENCE.as_millis()));
+        Ok(Self::Postgres(Box::new(config)))
+    }
+
+    /// Connects, to write: makes what is not there.
+    fn connect(&self) -> Result<Connection, Failed> {
+        if let Self::Sqlite(path) = self {
+            private(path).map_err(Failed::of)?;
+        }
+        let mut connection = self.open()?;
+        let there = connection.has_tables()?;
+        match &mut connection {
+            Connection::Sqlite(it) => {
+                it.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+                it.execute_batch(TABLES)?;
+            }
+            // A role that is given them may not be allowed to make any.
+            Connection::Postgres(_) if there => {}
+            Connection::Postgres(it) => {
+                // Two that make them at once would be in each other's way.
+                it.batch_execute(&format!(
+                    "BEGIN; SELECT pg_advisory_xact_lock(4137580914); {TABLES} COMMIT;"
+                ))?;
+            }
+        }
+        Ok(connection)
+    }
+
+    /// Connects, to read; `None` where nothing was ever written.
+    fn connect_to_read(&self) -> Result<Option<Connection>, Failed> {
+        if matches!(self, Self::Sqlite(path) if !path.exists()) {
+            return Ok(None);
+        }
+        let mut connection = self.open()?;
+        Ok(connection.has_tables()?.then_some(connection))
+    }
+
+    fn open(&self) -> Result<Connection, Failed> {
+        match self {
+            Self::Sqlite(path) => {
+                let flags =
+                    rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                let connection = rusqlite::Connection::open_with_flags(path, flags)?;
+                connection.busy_timeout(PATIENCE)?;
+                Ok(Connection::Sqlite(connection))
+            }
+            Self::Postgres(config) => {
+                let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+                let tls = rustls::ClientConfig::builder_with_provider(provider)
+                    .with_safe_default_protocol_versions()
+                    .and_then(BuilderVerifierExt::with_platform_verifier)
+                    .map_err(Failed::of)?
+                    .with_no_client_auth();
+                Ok(Connection::Postgres(config.connect(MakeRustlsConnect::new(tls))?))
+            }
+        }
+    }
+}
+
+/// Makes the file where it is not there, for its owner alone; what SQLite puts beside it gets the same mode.
+fn private(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+/// Why nothing was written or read.
+#[derive(Debug)]
+struct Failed(String);
+
+impl Failed {
+    fn of(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::of(error)
+    }
+}
+
+impl From<postgres::Error> for Failed {
+    fn from(error: postgres::Error) -> Self {
+        // Its own words are only where, such as "db error".
+        match std::error::Error::source(&error) {
+            Some(source) => Self(format!("{error}: {source}")),
+            None => Self::of(error),
+        }
+    }
+}
+
+impl From<Failed> for io::Error {
+    fn from(failed: Failed) -> Self {
+        Self::other(failed.0)
+    }
+}
+
+enum Connection {
+    Sqlite(rusqlite::Connection),
+    Postgres(postgres::Client),
+}
+
+/// Executes a statement with parameters `?1`, `?2` and so on; says how many rows it changed.
+macro_rules! execute {
+    ($connection:expr, $statement:expr $(, $parameter:expr)*) => {
+        match $connection {
+            Connection::Sqlite(it) => {
+                let mut statement = it.prepare_cached($statement)?;
+                statement.execute(rusqlite::params![$($parameter),*])?;
+            }
+            Connection::Postgres(it) => {
+                it.execute(&numbered($statement), &[$(&$parameter),*])?;
+            }
+        }
+    };
+}
+
+/// Passes the rows of a query to a function, as a tuple of these types.
+macro_rules! rows {
+    ($connection:expr, $query:expr, [$($parameter:expr),*], ($($column:ident: $kind:ty),+) => $body:expr) => {
+        match $connection {
+            Connection::Sqlite(it) => {
+                let mut statement = it.prepare($query)?;
+                let mut rows = statement.query(rusqlite::params![$($parameter),*])?;
+                while let Some(row) = rows.next()? {
+                    let mut at = 0..;
+                    $(let $column: $kind = row.get(at.next().unwrap_or_default())?;)+
+                    $body
+                }
+            }
+            Connection::Postgres(it) => {
+                let parameters: &[&(dyn postgres::types::ToSql + Sync)] = &[$(&$parameter),*];
+                let mut rows = it.query_raw(&numbered($query), parameters.iter().copied())?;
+                while let Some(row) = rows.next()? {
+                    let mut at = 0_usize..;
+                    $(let $column: $kind = row.try_get(at.next().unwrap_or_default())?;)+
+                    $body
+                }
+            }
+        }
+    };
+}
+
+/// A statement with PostgreSQL's marks for parameters.
+fn numbered(statement: &str) -> String {
+    statement.replace('?', "$")
+}
+
+impl Connection {
+    fn batch(&mut self, statements: &str) -> Result<(), Failed> {
+        match self {
+            Self::Sqlite(it) => it.execute_batch(statements)?,
+            Self::Postgres(it) => it.batch_execute(statements)?,
+        }
+        Ok(())
+    }
+
+    fn has_tables(&mut self) -> Result<bool, Failed> {
+        Ok(match self {
+            Self::Sqlite(it) => it.table_exists(None, "aster_audit")?,
+            Self::Postgres(it) => it.query_one("SELECT to_regclass('aster_audit') IS NOT NULL", &[])?.get(0),
+        })
+    }
+
+    /// The column that has the lines, as text.
+    fn lines(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "record",
+            Self::Postgres(_) => "record::text",
+        }
+    }
+}
+
+/// A line to insert.
+struct Row {
+    sequence: i64,
+    segment: i64,
+    unix_ms: i64,
+    line: String,
+}
+
+struct Writer {
+    database: Database,
+    segments: Segments,
+    connection: Option<Connection>,
+}
+
+impl Writer {
+    fn run(mut self, queue: mpsc::Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let jobs: Vec<Job> = std::iter::once(first).chain(queue.try_iter().take(BATCH - 1)).collect();
+            let objects: Vec<&[u8]> = jobs
+                .iter()
+                .filter_map(|job| match &job.what {
+                    What::Keep(object) => Some(&**object),
+                    _ => None,
+                })
+                .collect();
+            let connect = jobs.iter().any(|job| matches!(job.what, What::Connect));
+            let kept = if objects.is_empty() && !connect { Ok(()) } else { self.keep(&objects) };
+            for job in jobs {
+                let told = match &kept {
+                    Err(Failed(why)) if !matches!(job.what, What::Flush) => {
+                        Err(io::Error::other(why.clone()))
+                    }
+                    _ => Ok(()),
+                };
+                if let Err(Err(error)) = job.done.send(told) {
+                    tracing::error!(%error, "a record of the audit is lost, for which nobody waited any more");
+                }
+            }
+        }
+    }
+
+    /// Keeps these records, in a transaction.
+    fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Failed> {
+        // One that was open before may have been closed at the other end, of which nobody knew.
+        let mut again = self.connection.is_some();
+        loop {
+            let mut connection = match self.connection.take() {
+                Some(connection) => connection,
+                None => self.database.connect()?,
+            };
+            // What fails before it is committed leaves nothing, and can be tried again; what fails then may be kept, and
+            // twice would be worse. With the connection goes whatever it had begun.
+            match begun(&mut connection, objects, &self.segments) {
+                Err(_) if again => again = false,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    if !objects.is_empty() {
+                        connection.batch("COMMIT")?;
+                    }
+                    self.connection = Some(connection);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// A transaction with these records, that is only to be committed.
+fn begun(connection: &mut Connection, objects: &[&[u8]], segments: &Segments) -> Result<(), Failed> {
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let begin = match connection {
+        // Taken at once: a lock that is only asked for later could be refused in the middle.
+        Connection::Sqlite(_) => "BEGIN IMMEDIATE",
+        Connection::Postgres(_) => "BEGIN",
+    };
+    connection.batch(begin)?;
+    let mut head = free_chain(connection)?;
+    let mut rows = Vec::with_capacity(objects.len());
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    for object in objects {
+        if head.is_full(segments, now_ms) {
+            head.next_segment();
+            insert(connection, head.chain, std::mem::take(&mut rows))?;
+            if let Some(note) = drop_old(connection, &head, segments)? {
+                rows.push(row(&mut head, &note.object(&now()), now_ms));
+            }
+        }
+        rows.push(row(&mut head, object, now_ms));
+    }
+    insert(connection, head.chain, rows)?;
+    let digest = head.digest.map(|digest| digest.to_hex().to_string());
+    execute!(
+        connection,
+        "UPDATE aster_audit_chain SET segment = ?1, sequence = ?2, digest = ?3, bytes = ?4, since_ms = ?5 WHERE chain = ?6",
+        i64::from(head.segment),
+        head.sequence.cast_signed(),
+        digest,
+        head.bytes.cast_signed(),
+        head.since,
+        i64::from(head.chain)
+    );
+    Ok(())
+}
+
+fn row(head: &mut Head, object: &[u8], unix_ms: i64) -> Row {
+    let line = head.seal(object);
+    head.advance(&line, unix_ms);
+    // Of JSON that was written as text there is nothing to replace.
+    let line = String::from_utf8_lossy(&line).into_owned();
+    Row { sequence: head.sequence.cast_signed(), segment: i64::from(head.segment), unix_ms, line }
+}
+
+/// The head of a chain that nobody else is writing to, which is ours until the transaction ends.
+fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
+    let skip = match connection {
+        // There is one writer at a time.
+        Connection::Sqlite(_) => "",
+        Connection::Postgres(_) => "FOR UPDATE SKIP LOCKED",
+    };
+    let free = format!(
+        "SELECT chain, segment, sequence, digest, bytes, since_ms FROM aster_audit_chain ORDER BY chain LIMIT 1 {skip}"
+    );
+    loop {
+        let mut found = None;
+        rows!(
+            connection, &free, [],
+            (chain: i64, segment: i64, sequence: i64, digest: Option<String>, bytes: i64, since: i64) =>
+            found = Some((chain, segment, sequence, digest, bytes, since))
+        );
+        if let Some((chain, segment, sequence, digest, bytes, since)) = found {
+            let wrong = || Failed(format!("the head of chain {chain} cannot be read"));
+            return Ok(Head {
+                chain: u32::try_from(chain).map_err(|_| wrong())?,
+                segment: u32::try_from(segment).map_err(|_| wrong())?,
+                sequence: u64::try_from(sequence).map_err(|_| wrong())?,
+                digest: digest.map(|digest| Hash::from_hex(digest).map_err(|_| wrong())).transpose()?,
+                bytes: u64::try_from(bytes).map_err(|_| wrong())?,
+                since,
+            });
+        }
+        // All are taken, or there is none yet. Where another makes the same one, it is taken too.
+        execute!(
+            connection,
+            "INSERT INTO aster_audit_chain (chain, segment, sequence, digest, bytes, since_ms) \
+             SELECT COALESCE(MAX(chain) + 1, 0), 1, 0, NULL, 0, 0 FROM aster_audit_chain WHERE true \
+             ON CONFLICT DO NOTHING"
+        );
+    }
+}
+
+fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(), Failed> {
+    let chain = i64::from(chain);
+    match connection {
+        Connection::Sqlite(it) => {
+            let insert = "INSERT INTO aster_audit (chain, sequence, segment, unix_ms, record) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let mut statement = it.prepare_cached(insert)?;
+            for Row { sequence, segment, unix_ms, line } in rows {
+                statement.execute(rusqlite::params![chain, sequence, segment, unix_ms, line])?;
+            }
+        }
+        Connection::Postgres(it) => {
+            // One way there and back, however many there are. `json` keeps every byte of the text, unlike `jsonb`.
+            let insert = "INSERT INTO aster_audit (chain, sequence, segment, unix_ms, record) \
+                          SELECT $1, line.sequence, line.segment, line.unix_ms, line.record::json \
+                          FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[]) \
+                          AS line (sequence, segment, unix_ms, record)";
+            let of = |field: fn(&Row) -> i64| rows.iter().map(field).collect::<Vec<_>>();
+            let (sequences, segments, times) =
+                (of(|row| row.sequence), of(|row| row.segment), of(|row| row.unix_ms));
+            let lines: Vec<&str> = rows.iter().map(|row| &*row.line).collect();
+            it.execute(insert, &[&chain, &sequences, &segments, &times, &lines])?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the segments that are too many; the note says so.
+fn drop_old(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
+    let Some(first) = segments.keep.and_then(|keep| head.segment.checked_sub(keep)) else { return Ok(None) };
+    let (chain, first) = (i64::from(head.chain), i64::from(first));
+    let last = format!(
+        "SELECT {} FROM aster_audit WHERE chain = ?1 AND segment < ?2 ORDER BY sequence DESC LIMIT 1",
+        connection.lines()
+    );
+    let mut note = None;
+    rows!(connection, &last, [chain, first], (line: String) => {
+        note = Link::parse(line.as_bytes())
+            .map(|link| Note::Dropped { before: link.sequence + 1, digest: blake3::hash(line.as_bytes()) });
+    });
+    if note.is_some() {
+        execute!(connection, "DELETE FROM aster_audit WHERE chain = ?1 AND segment < ?2", chain, first);
+    }
+    Ok(note)
+}
+
+/// Reads what is in the database, and later what has come since.
+#[derive(Debug)]
+pub(super) struct Reader {
+    database: Arc<Database>,
+    /// By chain, the number of the line that was read last.
+    read: BTreeMap<i64, i64>,
+}
+
+impl Reader {
+    pub(super) fn sqlite(path: PathBuf) -> Self {
+        Self { database: Arc::new(Database::Sqlite(path)), read: BTreeMap::new() }
+    }
+
+    pub(super) fn postgres(url: &str) -> io::Result<Self> {
+        Ok(Self { database: Arc::new(Database::postgres(url)?), read: BTreeMap::new() })
+    }
+
+    /// The heads of the chains. Read before the lines, they are never ahead of them.
+    pub(super) async fn heads(&self) -> io::Result<BTreeMap<u32, Known>> {
+        let database = Arc::clone(&self.database);
+        blocking(move || heads(&database)).await
+    }
+
+    /// Passes every line that was not read before, chain by chain, in order, with the chain's name.
+    pub(super) async fn read(&mut self, mut visit: impl FnMut(&str, &[u8])) -> io::Result<()> {
+        let (passed, mut lines) = tokio::sync::mpsc::channel(BATCH);
+        let (database, read) = (Arc::clone(&self.database), self.read.clone());
+        let reading = tokio::task::spawn_blocking(move || read_lines(&database, &read, &passed));
+        while let Some((chain, sequence, line)) = lines.recv().await {
+            visit(&format!("chain {chain}"), String::as_bytes(&line));
+            self.read.insert(chain, sequence);
+        }
+        reading.await.unwrap_or_else(|_| Err(Failed::of("the reader panicked"))).map_err(io::Error::from)
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> io::Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Failed::of("the reader panicked"))).map_err(io::Error::from)
+}
+
+fn heads(database: &Database) -> Result<BTreeMap<u32, Known>, Failed> {
+    let mut known = BTreeMap::new();
+    let Some(mut connection) = database.connect_to_read()? else { return Ok(known) };
+    rows!(
+        &mut connection,
+        "SELECT chain, segment, sequence, digest FROM aster_audit_chain WHERE digest IS NOT NULL", [],
+        (chain: i64, segment: i64, sequence: i64, digest: String) => {
+            let head = || {
+                let (segment, sequence) = (u32::try_from(segment).ok()?, u64::try_from(sequence).ok()?);
+                Some((u32::try_from(chain).ok()?, Known { segment, sequence, digest: Hash::from_hex(digest).ok()? }))
+            };
+            known.extend(head());
+        }
+    );
+    Ok(known)
+}
+
+type Passed = (i64, i64, String);
+
+fn read_lines(
+    database: &Database,
+    read: &BTreeMap<i64, i64>,
+    passed: &tokio::sync::mpsc::Sender<Passed>,
+) -> Result<(), Failed> {
+    let Some(mut connection) = database.connect_to_read()? else { return Ok(()) };
+    let mut chains: Vec<i64> = Vec::new();
+    rows!(&mut connection, "SELECT DISTINCT chain FROM aster_audit ORDER BY chain", [], (chain: i64) => chains.push(chain));
+    let lines = format!(
+        "SELECT sequence, {} FROM aster_audit WHERE chain = ?1 AND sequence > ?2 ORDER BY sequence",
+        connection.lines()
+    );
+    for chain in chains {
+        let after = read.get(&chain).copied().unwrap_or_default();
+        rows!(&mut connection, &lines, [chain, after], (sequence: i64, line: String) => {
+            if passed.blocking_send((chain, sequence, line)).is_err() {
+                return Ok(());
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,412 @@
+//! The audit's chain: what was changed, taken out, put in or moved is found, and what a killed writer leaves is none of
+//! that.
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aster_runtime::audit::{Fault, JsonLines, Record, Segments, Stage, Stats, Store, Verification};
+use aster_runtime::call::{Check, Outcome};
+use aster_runtime::{CallOptions, Host, HostSession, Profile, catalogue, mcp_server};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A desk.
+#[mcp_server]
+mod desk {
+    use aster_runtime::mcp_tool;
+
+    /// Adds two numbers.
+    #[mcp_tool(tier = Standard)]
+    pub(crate) fn add(a: i64, b: i64) -> i64 {
+        a + b
+    }
+
+    /// Keeps a text.
+    #[mcp_tool(tier = Elevated)]
+    pub(crate) fn keep(text: String) -> String {
+        text
+    }
+}
+
+async fn session(audit: JsonLines) -> (Host, HostSession) {
+    let host =
+        Host::builder().catalogue(catalogue![desk::SERVER]).audit(Arc::new(audit)).build().await.unwrap();
+    let session = host.session(Profile::new("clerk").project("p")).unwrap();
+    (host, session)
+}
+
+async fn keep(session: &HostSession, text: &str) {
+    let arguments = json!({"text": text}).as_object().cloned().unwrap();
+    session.execute("desk/keep", arguments, CallOptions::default()).await;
+}
+
+/// Writes so many calls to this path, each two records, in segments of so many bytes.
+async fn written(path: &Path, calls: usize, segments: Segments) {
+    let (host, session) = session(JsonLines::with_segments(path, segments).unwrap()).await;
+    for call in 0..calls {
+        keep(&session, &format!("text {call}")).await;
+    }
+    host.close().await;
+}
+
+async fn verify(path: &Path) -> Verification {
+    Store::json_lines(path).verify().await.unwrap()
+}
+
+fn faults(verification: &Verification) -> Vec<Fault> {
+    verification.findings.iter().map(|finding| finding.fault.clone()).collect()
+}
+
+fn small() -> Segments {
+    Segments { size: 4000, ..Segments::default() }
+}
+
+/// The files of the records, oldest first.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        names.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect();
+    files.sort_by_key(|path| (path.file_stem().unwrap() == "audit", path.clone()));
+    files
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn write_lines(path: &Path, lines: &[String]) {
+    fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+}
+
+#[tokio::test]
+async fn a_record_has_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (host, session) = session(JsonLines::open(&path).unwrap()).await;
+    session.call(&json!({"action": "search", "query": "keep"})).await;
+    session.call(&json!({"action": "describe", "name": "desk/keep"})).await;
+    keep(&session, "a letter").await;
+    session.call(&json!({"action": "execute", "name": "desk/none", "arguments": {}})).await;
+    let mut entries: Vec<Value> = Vec::new();
+    let mut store = Store::json_lines(&path);
+    store.read(|entry| entries.push(serde_json::from_slice(entry.line()).unwrap())).await.unwrap();
+    let pin =
+        host.catalogue().tools().iter().find(|tool| tool.id().as_str() == "desk/keep").unwrap().digest();
+    for entry in &mut entries {
+        for field in ["time", "call_id", "session", "previous", "duration_ms", "error", "arguments_digest"] {
+            if entry.get(field).is_some_and(|value| !value.is_null()) {
+                entry[field] = json!("…");
+            }
+        }
+        if entry.get("pin").is_some() {
+            assert_eq!(entry["pin"], json!(pin));
+            entry["pin"] = json!("…");
+        }
+    }
+    let text: Vec<String> = entries.iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(text.join("\n"));
+    assert!(verify(&path).await.is_intact());
+    let stats = host.stats();
+    assert_eq!((stats.searches, stats.described, stats.described_then_executed), (1, 1, 1));
+    assert_eq!((stats.outcomes.get(Outcome::Ok), stats.denials.get(Check::Scope)), (1, 1));
+}
+
+#[test]
+fn counts_are_exposed_as_prometheus_reads_them() {
+    let mut stats = Stats::default();
+    let mut add = |mut record: Value| {
+        for (field, value) in [("time", "2026-11-30T12:00:00Z"), ("session", "s"), ("agent", "a")] {
+            record[field] = json!(value);
+        }
+        stats.add(&serde_json::from_value::<Record>(record).unwrap());
+    };
+    add(json!({"stage": "search", "found": 0}));
+    add(json!({"stage": "search", "found": 2}));
+    add(json!({"stage": "describe", "described": ["desk/keep", "desk/add"]}));
+    add(json!({"stage": "intent", "tool": "desk/keep"}));
+    add(json!({"stage": "outcome", "tool": "desk/keep", "outcome": "ok", "bytes": 10, "duration_ms": 5}));
+    add(json!({"stage": "intent", "tool": "desk/keep"}));
+    add(json!({
+        "stage": "outcome", "tool": "desk/keep", "outcome": "failed", "error_kind": "unavailable", "bytes": 4,
+        "duration_ms": 400_000,
+    }));
+    add(
+        json!({"stage": "outcome", "tool": "desk/keep", "outcome": "denied", "decision": {"denied": "approval"}}),
+    );
+    add(json!({"stage": "outcome", "outcome": "denied", "decision": {"denied": "scope"}}));
+    insta::assert_snapshot!(stats.prometheus());
+}
+
+#[tokio::test]
+async fn segments_end_and_the_chain_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    written(&path, 20, small()).await;
+    // Another process goes on where the first one ended.
+    written(&path, 20, small()).await;
+    let files = files(folder.path());
+    assert!(files.len() > 4, "{files:?}");
+    let verified = verify(&path).await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.records, verified.calls, verified.unfinished), (80, 40, 0));
+    assert_eq!(verified.chains.len(), 1);
+    assert_eq!(verified.chains[0].segments as usize, files.len());
+    assert_eq!((verified.chains[0].first, verified.chains[0].last), (1, 80));
+}
+
+#[tokio::test]
+async fn retention_drops_whole_segments_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let segments = Segments { keep: Some(2), ..small() };
+    for _ in 0..3 {
+        written(&path, 30, segments).await;
+    }
+    let kept = files(folder.path());
+    assert_eq!(kept.len(), 3, "{kept:?}");
+    let verified = verify(&path).await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert!(verified.chains[0].first > 1);
+    // What was dropped by anybody else is missed.
+    fs::remove_file(&kept[0]).unwrap();
+    assert!(matches!(faults(&verify(&path).await)[..], [Fault::Missing { first: 1, .. }]));
+}
+
+#[tokio::test]
+async fn an_old_segment_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let segments = Segments { age: Some(Duration::ZERO), ..Segments::default() };
+    written(&path, 3, segments).await;
+    assert_eq!(files(folder.path()).len(), 6);
+    assert!(verify(&path).await.is_intact());
+}
+
+#[tokio::test]
+async fn each_writer_has_a_chain_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let first = JsonLines::open(&path).unwrap();
+    let second = JsonLines::open(&path).unwrap();
+    assert_eq!(second.path(), folder.path().join("audit-1.jsonl"));
+    let ((_first, first), (_second, second)) = (session(first).await, session(second).await);
+    tokio::join!(keep(&first, "a"), keep(&second, "b"));
+    let verified = verify(&path).await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.chains.len(), verified.calls), (2, 2));
+}
+
+/// What can be done to a file of records, and what must be found.
+#[derive(Debug, Clone, Copy)]
+enum Tampering {
+    Change,
+    Remove,
+    Repeat,
+    Swap,
+    Forge,
+    Truncate,
+    RemoveFile,
+}
+
+/// Does it to the line at this place of all lines, and says what has to be found, if anything can be.
+fn tamper(folder: &Path, tampering: Tampering, at: usize) -> bool {
+    let files = files(folder);
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for (file, path) in files.iter().enumerate() {
+        all.extend((0..lines(path).len()).map(|line| (file, line)));
+    }
+    let at = at % all.len();
+    let (file, line) = all[at];
+    let path = &files[file];
+    let mut found = lines(path);
+    match tampering {
+        Tampering::Change => {
+            let changed = found[line].replacen("clerk", "Clerk", 1);
+            assert_ne!(changed, found[line]);
+            found[line] = changed;
+        }
+        Tampering::Remove => drop(found.remove(line)),
+        Tampering::Repeat => found.insert(line, found[line].clone()),
+        Tampering::Swap => {
+            if line + 1 == found.len() {
+                return false;
+            }
+            found.swap(line, line + 1);
+        }
+        Tampering::Forge => {
+            // As well made as it can be without changing what follows.
+            let forged = found[line].replacen("clerk", "Clerk", 1);
+            found.insert(line, forged);
+        }
+        Tampering::Truncate => found.truncate(line),
+        Tampering::RemoveFile => {
+            fs::remove_file(path).unwrap();
+            return true;
+        }
+    }
+    write_lines(path, &found);
+    true
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is done to whichever record, the last one too: it is found, and what is left alone is not.
+    #[test]
+    fn no_tampering_goes_unseen(
+        tampering in prop::sample::select(vec![
+            Tampering::Change, Tampering::Remove, Tampering::Repeat, Tampering::Swap, Tampering::Forge,
+            Tampering::Truncate, Tampering::RemoveFile,
+        ]),
+        at in any::<prop::sample::Index>(),
+        calls in 1..12_usize,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("audit.jsonl");
+            written(&path, calls, small()).await;
+            assert!(verify(&path).await.is_intact());
+            if tamper(folder.path(), tampering, at.index(1 << 20)) {
+                let found = verify(&path).await;
+                assert!(!found.is_intact(), "{tampering:?}");
+                // Whoever goes on writing does not cover it up.
+                written(&path, 2, small()).await;
+                assert!(!verify(&path).await.is_intact(), "{tampering:?}, and written on");
+            }
+        });
+    }
+
+    /// A writer may be killed after any byte: what is left is whole, and the next one goes on.
+    #[test]
+    fn a_line_that_was_not_finished_is_no_tampering(cut in any::<prop::sample::Index>()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("audit.jsonl");
+            written(&path, 3, Segments::default()).await;
+            let bytes = fs::read(&path).unwrap();
+            let last = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+            // The head is noted after the line: at worst it tells of the one before.
+            let head = folder.path().join("audit.head");
+            fs::remove_file(&head).unwrap();
+            let left = last + cut.index(bytes.len() - last);
+            fs::write(&path, &bytes[..left]).unwrap();
+            let torn = usize::from(left > last);
+            let verified = verify(&path).await;
+            assert!(verified.is_intact(), "{:?}", verified.findings);
+            assert_eq!((verified.torn.len(), verified.calls, verified.unfinished), (torn, 2, 1));
+
+            written(&path, 1, Segments::default()).await;
+            let verified = verify(&path).await;
+            assert!(verified.is_intact(), "{:?}", verified.findings);
+            assert_eq!((verified.torn.len(), verified.calls, verified.unfinished), (torn, 3, 1));
+            // What was torn is part of the chain: it cannot be put to other use.
+            if torn > 0 {
+                let mut found = lines(&path);
+                let at = found.iter().position(|line| serde_json::from_str::<Value>(line).is_err()).unwrap();
+                found[at].push(' ');
+                write_lines(&path, &found);
+                assert!(!verify(&path).await.is_intact());
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_before_must_still_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    written(&path, 4, small()).await;
+    let before = verify(&path).await.chains;
+    written(&path, 4, small()).await;
+    let verified = Store::json_lines(&path).verify_against(&before).await.unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    // All made anew, with everything that lies beside it.
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    written(&path, 8, small()).await;
+    assert!(verify(&path).await.is_intact());
+    let verified = Store::json_lines(&path).verify_against(&before).await.unwrap();
+    assert!(matches!(faults(&verified)[..], [Fault::Changed { sequence: 8, .. }]), "{:?}", verified.findings);
+}
+
+#[tokio::test]
+async fn a_call_without_its_intent_or_with_two_outcomes_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    written(&path, 1, Segments::default()).await;
+    let found = lines(&path);
+    let outcome: Value = serde_json::from_str(&found[1]).unwrap();
+    let call_id = outcome["call_id"].as_str().unwrap().to_owned();
+    let mut chain = Forger::default();
+    let mut forged = vec![chain.line(&outcome)];
+    let path = folder.path().join("without.jsonl");
+    write_lines(&path, &forged);
+    assert_eq!(faults(&verify(&path).await), [Fault::NoIntent { call_id: call_id.clone() }]);
+    let intent: Value = serde_json::from_str(&found[0]).unwrap();
+    forged = vec![chain.again(&intent), chain.line(&outcome), chain.line(&outcome)];
+    write_lines(&path, &forged);
+    assert_eq!(faults(&verify(&path).await), [Fault::Repeated { call_id }]);
+}
+
+/// Makes a chain anew, as anybody can.
+#[derive(Default)]
+struct Forger {
+    sequence: u64,
+    previous: Option<String>,
+}
+
+impl Forger {
+    fn line(&mut self, record: &Value) -> String {
+        let mut record = record.clone();
+        self.sequence += 1;
+        record["sequence"] = json!(self.sequence);
+        record["previous"] = json!(self.previous);
+        let line = record.to_string();
+        self.previous = Some(blake3::hash(line.as_bytes()).to_hex().to_string());
+        line
+    }
+
+    fn again(&mut self, record: &Value) -> String {
+        *self = Self::default();
+        self.line(record)
+    }
+}
+
+#[tokio::test]
+async fn a_reader_passes_what_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut store = Store::json_lines(&path);
+    let mut seen = Vec::new();
+    for calls in [0, 1, 9, 0, 3] {
+        written(&path, calls, small()).await;
+        let mut new = 0;
+        let visit = |entry: aster_runtime::audit::Entry<'_>| {
+            let record: Record = entry.record().unwrap();
+            new += usize::from(record.stage == Stage::Outcome);
+            seen.push(entry.line().to_vec());
+        };
+        store.read(visit).await.unwrap();
+        assert_eq!(new, calls);
+    }
+    assert_eq!(seen.len(), 26);
+    let unique: std::collections::HashSet<_> = seen.iter().collect();
+    assert_eq!(unique.len(), seen.len());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_leaves_no_half_line() {
+    // The one device that is always full.
+    let audit = JsonLines::open("/dev/full").unwrap();
+    let (_host, session) = session(audit).await;
+    let arguments = json!({"text": "t"}).as_object().cloned().unwrap();
+    let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
+    assert_eq!(completed.denied, Some(Check::Audit));
+}

@@ -1,0 +1,333 @@
+//! The audit in a database: SQLite, and a real PostgreSQL server that the test starts. A writer is killed under load, and
+//! every call that was dispatched has its intent.
+#![cfg(all(unix, feature = "sql"))]
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+#[path = "common/postgres.rs"]
+mod postgres;
+
+use std::collections::HashSet;
+use std::fs::{self, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aster_runtime::audit::{AuditSink, Fault, JsonLines, Segments, Sql, Stage, Store, Verification};
+use aster_runtime::call::{Check, Outcome};
+use aster_runtime::{
+    CallOptions, Host, HostSession, JsonObject, Profile, ToolContext, catalogue, mcp_server,
+};
+use postgres::{PASSWORD, Postgres};
+
+/// Where the child's records go.
+const PLACE: &str = "ASTER_TEST_AUDIT";
+
+/// Where it notes what was dispatched.
+const DISPATCHED: &str = "ASTER_TEST_DISPATCHED";
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A desk.
+#[mcp_server]
+mod desk {
+    use super::*;
+    use aster_runtime::mcp_tool;
+
+    /// Notes that it was dispatched, in a file that outlives the process.
+    #[mcp_tool(tier = Elevated)]
+    pub(crate) async fn note(ctx: &ToolContext) {
+        if let Some(path) = std::env::var_os(DISPATCHED) {
+            let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+            file.write_all(format!("{}\n", ctx.call_id()).as_bytes()).unwrap();
+        }
+    }
+
+    /// Does nothing of weight.
+    #[mcp_tool(tier = Standard)]
+    pub(crate) fn idle() {}
+}
+
+async fn session(audit: Arc<dyn AuditSink>) -> (Host, HostSession) {
+    let host = Host::builder().catalogue(catalogue![desk::SERVER]).audit(audit).build().await.unwrap();
+    let session = host.session(Profile::new("clerk")).unwrap();
+    (host, session)
+}
+
+async fn call(session: &HostSession, tool: &str) -> (Outcome, Option<Check>) {
+    let completed = session.execute(tool, JsonObject::new(), CallOptions::default()).await;
+    (completed.outcome, completed.denied)
+}
+
+/// Ends soon, so that segments end too.
+fn segments() -> Segments {
+    Segments { size: 20_000, ..Segments::default() }
+}
+
+/// Where an audit is, for a child to be told and for the parent to read.
+#[derive(Debug)]
+enum Place {
+    Lines(PathBuf),
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl Place {
+    fn told(&self) -> String {
+        match self {
+            Self::Lines(path) => format!("lines {}", path.display()),
+            Self::Sqlite(path) => format!("sqlite {}", path.display()),
+            Self::Postgres(url) => format!("postgres {url}"),
+        }
+    }
+
+    fn read(told: &str) -> Self {
+        let (kind, place) = told.split_once(' ').unwrap();
+        match kind {
+            "lines" => Self::Lines(place.into()),
+            "sqlite" => Self::Sqlite(place.into()),
+            _ => Self::Postgres(place.to_owned()),
+        }
+    }
+
+    fn sink(&self, segments: Segments) -> Arc<dyn AuditSink> {
+        match self {
+            Self::Lines(path) => Arc::new(JsonLines::with_segments(path, segments).unwrap()),
+            Self::Sqlite(path) => Arc::new(Sql::sqlite(path, segments).unwrap()),
+            Self::Postgres(url) => Arc::new(Sql::postgres(url, segments).unwrap()),
+        }
+    }
+
+    fn store(&self) -> Store {
+        match self {
+            Self::Lines(path) => Store::json_lines(path),
+            Self::Sqlite(path) => Store::sqlite(path),
+            Self::Postgres(url) => Store::postgres(url).unwrap(),
+        }
+    }
+
+    async fn verify(&self) -> Verification {
+        self.store().verify().await.unwrap()
+    }
+
+    /// The calls that have an intent.
+    async fn intents(&self) -> HashSet<String> {
+        let mut intents = HashSet::new();
+        let visit = |entry: aster_runtime::audit::Entry<'_>| {
+            if let Some(record) = entry.record().filter(|record| record.stage == Stage::Intent) {
+                intents.insert(record.call_id);
+            }
+        };
+        self.store().read(visit).await.unwrap();
+        intents
+    }
+}
+
+/// No test of its own: the process that is killed. It calls, eight calls at a time, until then.
+#[test]
+fn the_child_that_is_killed() {
+    let Ok(told) = std::env::var(PLACE) else { return };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (_host, session) = session(Place::read(&told).sink(segments())).await;
+        let session = Arc::new(session);
+        let callers = (0..8).map(|caller| {
+            let session = Arc::clone(&session);
+            tokio::spawn(async move {
+                loop {
+                    call(&session, if caller % 4 == 3 { "desk/idle" } else { "desk/note" }).await;
+                }
+            })
+        });
+        for caller in callers.collect::<Vec<_>>() {
+            caller.await.unwrap();
+        }
+    });
+}
+
+fn child(place: &Place, dispatched: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_child_that_is_killed"])
+        .env(PLACE, place.told())
+        .env(DISPATCHED, dispatched)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills writers under load, at random points, two of them at a time; after each, the audit is intact and has the intent of
+/// every call that was dispatched.
+async fn kill(place: Place, rounds: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let dispatched = folder.path().join("dispatched");
+    let noted = || fs::read_to_string(&dispatched).unwrap_or_default();
+    let mut torn = 0;
+    for round in 0..rounds {
+        let mut children = [child(&place, &dispatched), child(&place, &dispatched)];
+        let before = noted().lines().count();
+        let random = RandomState::new().hash_one(round);
+        let (enough, more) = (before + 20 + (random % 150) as usize, random % 5_000);
+        let deadline = Instant::now() + PATIENCE;
+        while noted().lines().count() < enough {
+            assert!(Instant::now() < deadline, "the children do not call");
+            assert!(
+                children.iter_mut().all(|child| child.try_wait().unwrap().is_none()),
+                "a child has ended"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // Anywhere in the middle of what they do.
+        std::thread::sleep(Duration::from_micros(more));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let intents = place.intents().await;
+        let noted = noted();
+        let without: Vec<&str> = noted.lines().filter(|call_id| !intents.contains(*call_id)).collect();
+        assert_eq!(without, Vec::<&str>::new(), "{place:?}: calls were dispatched without their intent");
+        let verified = place.verify().await;
+        assert!(verified.is_intact(), "{place:?}: {:?}", verified.findings);
+        assert!(verified.unfinished <= 16 * (round as u64 + 1), "{verified:?}");
+        torn = verified.torn.len();
+    }
+    // A writer goes on where the killed ones ended.
+    let sink = place.sink(segments());
+    let (host, session) = session(Arc::clone(&sink)).await;
+    assert_eq!(call(&session, "desk/idle").await, (Outcome::Ok, None));
+    host.close().await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    let segments: u32 = verified.chains.iter().map(|chain| chain.segments).sum();
+    eprintln!(
+        "{} calls in {} chains and {segments} segments, {} unfinished, {torn} lines torn",
+        verified.calls,
+        verified.chains.len(),
+        verified.unfinished,
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_under_load_with_json_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    kill(Place::Lines(folder.path().join("audit.jsonl")), 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_under_load_with_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    kill(Place::Sqlite(folder.path().join("audit.db")), 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_under_load_with_postgres() {
+    let Some(server) = Postgres::start() else { return };
+    kill(Place::Postgres(server.url()), 4).await;
+}
+
+/// Calls until segments have ended, a few at a time.
+async fn fill(place: &Place, calls: usize, segments: Segments) {
+    let (host, session) = session(place.sink(segments)).await;
+    for _ in 0..calls / 4 {
+        let some = std::array::from_fn::<_, 4, _>(|_| call(&session, "desk/note"));
+        for ended in futures_util::future::join_all(some).await {
+            assert_eq!(ended, (Outcome::Ok, None));
+        }
+    }
+    host.close().await;
+}
+
+/// What must hold of every database. `change` runs a statement in it.
+async fn holds(place: Place, change: impl Fn(&str)) {
+    let keep = Segments { size: 10_000, keep: Some(2), ..Segments::default() };
+    fill(&place, 80, keep).await;
+    fill(&place, 8, keep).await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    let chain = verified.chains[0].clone();
+    assert_eq!((verified.chains.len(), chain.segments), (1, 3), "{chain:?}");
+    assert!(chain.first > 1, "{chain:?}");
+    let middle = chain.first + 5;
+
+    let expect = async |what: &str, undo: &str, fault: Fault| {
+        change(what);
+        let found = place.verify().await;
+        assert_eq!(found.findings.first().map(|finding| &finding.fault), Some(&fault), "{what}: {found:?}");
+        change(undo);
+        assert!(place.verify().await.is_intact(), "{undo}");
+    };
+    let changed = |from: &str, to: &str, sequence: u64| {
+        format!(
+            "UPDATE aster_audit SET record = CAST(replace(CAST(record AS TEXT), '\"{from}\"', '\"{to}\"') AS JSON) \
+             WHERE sequence = {sequence}"
+        )
+    };
+    let last = chain.last;
+    for sequence in [middle, last] {
+        let fault = Fault::Changed { chain: 0, sequence };
+        expect(&changed("clerk", "Clerk", sequence), &changed("Clerk", "clerk", sequence), fault).await;
+    }
+    let moved =
+        |from: u64, to: u64| format!("UPDATE aster_audit SET sequence = {to} WHERE sequence = {from}");
+    let fault = Fault::Missing { chain: 0, first: middle, last: middle };
+    expect(&moved(middle, last + 9), &moved(last + 9, middle), fault).await;
+    change(&format!("DELETE FROM aster_audit WHERE sequence = {last}"));
+    let found = place.verify().await;
+    assert_eq!(found.findings[0].fault, Fault::Missing { chain: 0, first: last, last });
+}
+
+#[tokio::test]
+async fn tampering_with_sqlite_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/audit.db");
+    let place = Place::Sqlite(path.clone());
+    let change = |statement: &str| {
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(&statement.replace(" AS JSON", " AS TEXT")).unwrap();
+    };
+    holds(place, change).await;
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn tampering_with_postgres_is_found() {
+    let Some(server) = Postgres::start() else { return };
+    holds(Place::Postgres(server.url()), |statement| drop(server.query(statement))).await;
+    // The records can be asked like any table.
+    let asked = "SELECT DISTINCT record->>'tool' FROM aster_audit WHERE record->>'outcome' = 'ok'";
+    assert_eq!(server.query(asked), "desk/note");
+}
+
+#[tokio::test]
+async fn without_its_database_nothing_beyond_standard_is_called() {
+    let Some(server) = Postgres::start() else { return };
+    let place = Place::Postgres(server.url());
+    let sink = Sql::postgres(&server.url(), segments()).unwrap();
+    sink.connect().await.unwrap();
+    let (host, session) = session(Arc::new(sink)).await;
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    server.crash();
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Denied, Some(Check::Audit)));
+    assert_eq!(call(&session, "desk/idle").await, (Outcome::Ok, None));
+    // What it did not record while it was away stays unrecorded; what comes after is.
+    server.serve();
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    host.close().await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished), (2, 0));
+}
+
+#[tokio::test]
+async fn no_error_shows_the_password() {
+    let wrong = format!("postgres://aster:{PASSWORD}@127.0.0.1:1/none");
+    let sink = Sql::postgres(&wrong, segments()).unwrap();
+    let error = sink.connect().await.unwrap_err();
+    assert!(!format!("{error} {error:?} {sink:?}").contains(PASSWORD), "{error}");
+    let error = Sql::postgres(&format!("postgres://a:{PASSWORD}@[x"), segments()).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains(PASSWORD), "{error}");
+}
