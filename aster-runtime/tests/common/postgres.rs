@@ -1,6 +1,7 @@
 //! A PostgreSQL server of a test's own: the real one, in a temporary folder, on a free port of loopback.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -27,7 +28,8 @@ impl Postgres {
                 std::env::var_os("ASTER_POSTGRES").is_none(),
                 "ASTER_POSTGRES is set, and there is no initdb on PATH or in /usr/lib/postgresql"
             );
-            eprintln!("skipped: PostgreSQL is not installed (apt-get install postgresql)");
+            let _ =
+                writeln!(io::stderr(), "skipped: PostgreSQL is not installed (apt-get install postgresql)");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
