@@ -27,7 +27,8 @@ pub trait Upstream: Send + Sync + 'static {
     /// What the server says of itself, now and whenever that changes.
     fn listing(&self) -> watch::Receiver<Arc<Listing>>;
 
-    /// Calls a tool by the server's own name for it. Dropping the future cancels the call.
+    /// Calls a tool by the server's own name for it. Dropping the future cancels the call, which is what a host does once
+    /// the context is cancelled.
     fn call(
         &self,
         tool: &str,

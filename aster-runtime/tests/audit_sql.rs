@@ -142,9 +142,7 @@ fn the_child_that_is_killed() {
                 }
             })
         });
-        for caller in callers.collect::<Vec<_>>() {
-            caller.await.unwrap();
-        }
+        join_all(callers).await;
     });
 }
 
@@ -164,7 +162,6 @@ async fn kill(place: Place, rounds: usize) {
     let folder = tempfile::tempdir().unwrap();
     let dispatched = folder.path().join("dispatched");
     let noted = || fs::read_to_string(&dispatched).unwrap_or_default();
-    let mut torn = 0;
     for round in 0..rounds {
         let mut children = [child(&place, &dispatched), child(&place, &dispatched)];
         let before = noted().lines().count();
@@ -192,7 +189,6 @@ async fn kill(place: Place, rounds: usize) {
         let verified = place.verify().await;
         assert!(verified.is_intact(), "{place:?}: {:?}", verified.findings);
         assert!(verified.unfinished <= 16 * (round as u64 + 1), "{verified:?}");
-        torn = verified.torn.len();
     }
     // A writer goes on where the killed ones ended.
     let sink = place.sink(segments());
@@ -201,13 +197,6 @@ async fn kill(place: Place, rounds: usize) {
     host.close().await;
     let verified = place.verify().await;
     assert!(verified.is_intact(), "{:?}", verified.findings);
-    let segments: u32 = verified.chains.iter().map(|chain| chain.segments).sum();
-    eprintln!(
-        "{} calls in {} chains and {segments} segments, {} unfinished, {torn} lines torn",
-        verified.calls,
-        verified.chains.len(),
-        verified.unfinished,
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
