@@ -792,10 +792,18 @@ mcp: {servers: {b: {command: x, free_arguments: [url]}}}
     assert_eq!(settings("b").free_arguments, [""; 0]);
     let warnings: Vec<_> = config.warnings.iter().map(|warning| files.redact(warning)).collect();
     assert_snapshot!(warnings.join("\n"), @r"
-    /project/aster.yaml:2:57: `egress.agents` is left out: it counts in the user's own file only; set it there
+    /project/aster.yaml:2:52: `egress.agents` is left out: it counts in the user's own file only; set it there
     /project/aster.yaml:3:10: `secrets` is left out: it counts in the user's own file only; set it there
     /project/aster.yaml:4:49: `free_arguments` of server `b` is left out: a project cannot loosen the egress; declare the server in the user's own file
     ");
-    assert_snapshot!(errors("egress: {allow: [], deny: ['a b']}\nsecrets: {outgoing: maybe, except: [githubtoken]}\n"), @r"
-    ");
+    let told =
+        errors("egress: {allow: [], deny: ['a b']}\nsecrets: {outgoing: maybe, except: [githubtoken]}\n");
+    for part in [
+        "`egress.allow` is empty, which would allow nothing",
+        "`egress.deny`: `a b` is not a host",
+        "`secrets.outgoing` cannot be `maybe`; known here: `block`, `redact`, `allow`",
+        "an entry of `secrets.except` cannot be `githubtoken`; did you mean `github-token`?",
+    ] {
+        assert!(told.contains(part), "{part} is missing in {told}");
+    }
 }

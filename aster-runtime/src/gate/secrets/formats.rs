@@ -28,6 +28,8 @@ pub(super) struct Format {
     /// behind it only, since a name and `=` may stand before.
     pub(super) edge: &'static [u8],
     pub(super) checks: &'static [Check],
+    /// How far apart two tries are, in bytes, where one is expensive.
+    pub(super) apart: usize,
 }
 
 /// Where a candidate begins, seen from a needle.
@@ -39,6 +41,8 @@ pub(super) enum Begins {
     Word,
     /// With the needle, whatever stands before and after: the pattern looks for its own ends.
     Anywhere,
+    /// This many bytes before the needle.
+    At(usize),
     /// At most this many bytes before the needle.
     Before(usize),
     /// At most this many bytes after the needle.
@@ -70,13 +74,13 @@ pub(super) enum Check {
     Long,
 }
 
-use Begins::{After, Anywhere, Before, With, Word};
+use Begins::{After, Anywhere, At, Before, With, Word};
 use Check::{Entropy, Jwt, Long, MixedCase, Near, Not, NumberInBase64, UrlPassword, UserAndPassword, Varied};
 use Severity::{Low, Medium};
 
 const fn row(kind: &'static str, needles: &'static [&'static str], pattern: &'static str) -> Format {
     let (severity, any_case) = (Severity::High, false);
-    Format { kind, severity, needles, any_case, begins: With, pattern, edge: b"", checks: &[] }
+    Format { kind, severity, needles, any_case, begins: With, pattern, edge: b"", checks: &[], apart: 0 }
 }
 
 impl Format {
@@ -86,6 +90,10 @@ impl Format {
 
     const fn checks(self, checks: &'static [Check]) -> Self {
         Self { checks, ..self }
+    }
+
+    const fn apart(self, apart: usize) -> Self {
+        Self { apart, ..self }
     }
 
     const fn any_case(self) -> Self {
@@ -136,7 +144,7 @@ pub(super) const FORMATS: &[Format] = &[
     row("google-api-key", &["AIza"], r"AIza[\w-]{35}"),
     row("gemini-api-key", &["AQ.Ab8RN6"], r"AQ\.Ab8RN6[\w-]{44}"),
     row("google-oauth-client-secret", &["GOCSPX-"], r"GOCSPX-[\w-]{28}"),
-    row("azure-client-secret", &["Q~"], r"[A-Za-z0-9_~.]{3}\dQ~[\w~.-]{31,34}").begins(Before(4)),
+    row("azure-client-secret", &["Q~"], r"[A-Za-z0-9_~.]{3}\dQ~[\w~.-]{31,34}").begins(At(4)),
     row("azure-storage-key", &["AccountKey="], "AccountKey=([A-Za-z0-9+/]{86}==)")
         .checks(&[Not(EMULATOR_KEY)]),
     row("azure-service-bus-key", &["SharedAccessKey="], "SharedAccessKey=([A-Za-z0-9+/]{43,44}=?)")
@@ -164,7 +172,7 @@ pub(super) const FORMATS: &[Format] = &[
     row("supabase-token", &["sbp_", "sb_secret_"], r"sbp_[A-Za-z0-9]{40}|sb_secret_[\w-]{31}"),
     row("neon-api-key", &["napi_"], "napi_[A-Za-z0-9]{64}"),
     row("databricks-token", &["dapi"], r"dapi[0-9a-f]{32}(?:-\d)?"),
-    row("terraform-cloud-token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,70}").begins(Before(14)),
+    row("terraform-cloud-token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,70}").begins(At(14)),
     row("pulumi-token", &["pul-"], "pul-[0-9a-f]{40}"),
     row("vault-token", &["hvs.", "hvb."], r"hvs\.[\w-]{90,120}|hvb\.[\w-]{138,300}"),
     row("vault-token", &["vault"], r"s\.[A-Za-z0-9]{24}").begins(After(20)).any_case().checks(&[Entropy(3.0)]),
@@ -223,7 +231,7 @@ pub(super) const FORMATS: &[Format] = &[
         &["-us1", "-us2", "-us3", "-us4", "-us5", "-us6", "-us7", "-us8", "-us9"],
         r"[0-9a-f]{32}-us\d{1,2}",
     )
-    .begins(Before(32)),
+    .begins(At(32)),
     row("brevo-key", &["xkeysib-"], "xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),
     row("telegram-bot-token", &[":AA"], r"\d{8,10}:AA[\w-]{33}").begins(Before(10)),
     row(
@@ -313,8 +321,9 @@ pub(super) const FORMATS: &[Format] = &[
         &["kind: Secret", r#"kind":"Secret""#, r#"kind": "Secret""#],
         KUBERNETES_KIND_FIRST,
     )
-    .begins(Anywhere),
-    row("kubernetes-secret", &["data:\n", "data:\r", "data:\\", r#"data":"#], KUBERNETES_DATA_FIRST).begins(Anywhere),
+    .begins(Anywhere)
+    .apart(256),
+    row("kubernetes-secret", &["\ndata:", "\\ndata:", r#""data":"#, r#"\"data\":"#], KUBERNETES_DATA_FIRST).begins(Anywhere).apart(256),
     // Anything at all that somebody called a secret.
     row(
         "named-secret",
@@ -352,6 +361,6 @@ const KUBERNETES_KIND_FIRST: &str = concat!(
     r#"[ {]*((?:(?:\s|\\+[nr])*"?[\w.-]{1,253}"?:[ \t]*"?[A-Za-z0-9+/]{4,}={0,2}"?,?){1,40})"#,
 );
 const KUBERNETES_DATA_FIRST: &str = concat!(
-    r#"data"?:[ {]*((?:(?:\s|\\+[nr])*"?[\w.-]{1,253}"?:[ \t]*"?[A-Za-z0-9+/]{4,}={0,2}"?,?){1,40})"#,
+    r#"(?:\n|\\+n|\\?")data\\?"?:[ {]*((?:(?:\s|\\+[nr])*"?[\w.-]{1,253}"?:[ \t]*"?[A-Za-z0-9+/]{4,}={0,2}"?,?){1,40})"#,
     r#"(?s:.){0,600}?(?:[\s"{,]|\\+[nr])kind"?: ?"?Secret"?(?:[\s,}]|\\+[nr]|$)"#,
 );

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -22,7 +22,10 @@ const MIN_LINE: usize = 16;
 pub(super) enum Known {
     #[default]
     Nothing,
-    Automaton(AhoCorasick),
+    Automaton {
+        any: AhoCorasick,
+        all: AhoCorasick,
+    },
     OneByOne(Vec<String>),
 }
 
@@ -64,8 +67,11 @@ impl Known {
         if patterns.is_empty() {
             return Self::Nothing;
         }
-        let automaton = AhoCorasick::builder().build(&patterns);
-        automaton.map(Self::Automaton).unwrap_or(Self::OneByOne(patterns))
+        let build = |kind| AhoCorasick::builder().match_kind(kind).build(&patterns);
+        match (build(MatchKind::LeftmostFirst), build(MatchKind::Standard)) {
+            (Ok(any), Ok(all)) => Self::Automaton { any, all },
+            _ => Self::OneByOne(patterns),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,10 +82,10 @@ impl Known {
     pub(super) fn find(&self, text: &[u8], found: &mut impl Extend<Range<usize>>) {
         match self {
             Self::Nothing => {}
-            // Whether there is one at all is quicker told than where all of them are, and most often there is none.
-            Self::Automaton(automaton) if !automaton.is_match(text) => {}
-            Self::Automaton(automaton) => {
-                found.extend(automaton.find_overlapping_iter(text).map(|found| found.range()));
+            // Whether there is one at all is told by another search, many bytes at once; most often there is none.
+            Self::Automaton { any, .. } if !any.is_match(text) => {}
+            Self::Automaton { all, .. } => {
+                found.extend(all.find_overlapping_iter(text).map(|found| found.range()));
             }
             Self::OneByOne(patterns) => {
                 let of = |pattern: &String| {

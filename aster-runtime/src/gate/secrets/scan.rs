@@ -105,10 +105,13 @@ pub(super) fn find(text: &[u8], least: Severity, seams: Seams<'_>, found: &mut V
                 continue;
             }
             let place = Place { text, seams, needle: hit.range() };
-            let Some(candidate) = place.candidate(engine, row, format) else { continue };
-            matched.resize(FORMATS.len(), 0);
-            matched[row] = candidate.whole.end;
-            if candidate.stands {
+            let candidate = place.candidate(engine, row, format);
+            if candidate.is_some() || format.apart > 0 {
+                let next = candidate.as_ref().map_or(0, |candidate| candidate.whole.end);
+                matched.resize(FORMATS.len(), 0);
+                matched[row] = next.max(hit.start() + format.apart);
+            }
+            if let Some(candidate) = candidate.filter(|candidate| candidate.stands) {
                 found.push(Finding { kind: format.kind, severity: format.severity, range: candidate.secret });
             }
         }
@@ -148,6 +151,7 @@ impl Place<'_> {
                 let seams = self.seams[self.seams.partition_point(|seam| *seam < word)..].iter().copied();
                 firsts.into_iter().chain(seams).take_while(|first| *first < start).find_map(at)
             }
+            Begins::At(before) => at(start.checked_sub(before)?),
             Begins::Before(most) => {
                 let mut starts = start.saturating_sub(most)..=start;
                 starts.find_map(|start| at(start).filter(|candidate| candidate.whole.end >= end))
