@@ -20,6 +20,7 @@ use aster_runtime::call::{Check, Outcome};
 use aster_runtime::{
     CallOptions, Host, HostSession, JsonObject, Profile, ToolContext, catalogue, mcp_server,
 };
+use futures_util::future::join_all;
 use postgres::{PASSWORD, Postgres};
 
 /// Where the child's records go.
