@@ -223,7 +223,7 @@ async fn fill(place: &Place, calls: usize, segments: Segments) {
     let (host, session) = session(place.sink(segments)).await;
     for _ in 0..calls / 4 {
         let some = std::array::from_fn::<_, 4, _>(|_| call(&session, "desk/note"));
-        for ended in futures_util::future::join_all(some).await {
+        for ended in join_all(some).await {
             assert_eq!(ended, (Outcome::Ok, None));
         }
     }
