@@ -45,7 +45,7 @@ fn hello_tool_shows_the_whole_way() {
     }
     let audit: Vec<Value> = text
         .lines()
-        .filter(|line| line.starts_with("{\"time\""))
+        .filter(|line| line.starts_with("{\"chain\""))
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let outcomes: Vec<&Value> =
