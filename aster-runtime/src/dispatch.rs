@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
 use crate::gate::Admitted;
-use crate::session::Session;
+use crate::session::Running;
 use crate::spec::ToolSpec;
 use crate::tool::{Invocation, JsonObject, ServerState, ToolContext, ToolResult};
 
@@ -134,7 +134,7 @@ pub(crate) async fn dispatch(
     admitted: Admitted,
     context: ToolContext,
 ) -> Result<ToolResult, DispatchError> {
-    let call = admitted.into_call();
+    let (call, slot) = admitted.into_call();
     let server = call.tool.id().server();
     let unavailable = || DispatchError::Unavailable {
         server: server.to_owned(),
@@ -145,11 +145,13 @@ pub(crate) async fn dispatch(
             let state = routes.natives.get(server).cloned().ok_or_else(unavailable)?;
             let limit = call.tool.timeout().unwrap_or(routes.timeout);
             let invocation = Invocation { state, context, arguments: call.arguments };
-            native(spec, call.session, invocation, limit).await
+            native(spec, Running::new(call.session, slot), invocation, limit).await
         }
         Origin::External => {
             let upstream = routes.upstreams.get(server).ok_or_else(unavailable)?;
-            upstream.call(call.tool.id().tool(), call.arguments, context).await
+            let result = upstream.call(call.tool.id().tool(), call.arguments, context).await;
+            drop(slot);
+            result
         }
     }
 }
@@ -157,7 +159,7 @@ pub(crate) async fn dispatch(
 /// Runs a native function on a task of its own, so that a panic in it is this call's error and no more.
 async fn native(
     spec: &'static ToolSpec,
-    session: Arc<Session>,
+    running: Running,
     mut invocation: Invocation,
     limit: Duration,
 ) -> Result<ToolResult, DispatchError> {
@@ -168,7 +170,7 @@ async fn native(
     // A plain `fn` learns by its token that nobody waits any more, whichever way that comes about.
     let abandoned = invocation.context.cancellation().clone().drop_guard();
     // Aborted where the caller gives up. A plain `fn` cannot be aborted: its thread is left to finish alone.
-    let task = AbortOnDropHandle::new(tokio::spawn(session.within((spec.call)(invocation))));
+    let task = AbortOnDropHandle::new(tokio::spawn(running.within((spec.call)(invocation))));
     let ended = tokio::select! {
         biased;
         ended = task => ended,

@@ -1096,12 +1096,10 @@ impl HostSession {
                 .with_updates(shared.updates.clone())
                 .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
             let notes = admitted.take_context();
-            let slot = admitted.take_slot();
             let sent = (!shared.gate.hooks.is_empty()).then(|| admitted.call().clone());
             let dispatched = Instant::now();
             let mut ran =
                 Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
-            drop(slot);
             if let Some(call) = &sent {
                 let done = Done {
                     call,

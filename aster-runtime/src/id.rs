@@ -208,11 +208,28 @@ impl ToolId {
         &self.text[self.slash + 1..]
     }
 
+    /// The name that direct mode gives it where nothing collides, `server__tool`: every character that no provider takes in
+    /// the name of a function is `_`.
+    #[must_use]
+    pub fn direct_name(&self) -> String {
+        format!("{}__{}", legal(self.server()), legal(self.tool()))
+    }
+
     /// The whole id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+/// Part of a name, as every provider takes it in that of a function.
+pub(crate) fn legal(part: &str) -> String {
+    part.chars().map(|c| if is_legal(c) { c } else { '_' }).collect()
+}
+
+/// Whether providers take this character in the name of a function.
+pub(crate) fn is_legal(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 impl PartialEq for ToolId {

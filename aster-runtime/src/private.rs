@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::id::{self, MAX_NATIVE_ID, str_eq};
-use crate::session::Session;
+use crate::session::Running;
 use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
     INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
@@ -197,8 +197,8 @@ where
 {
     let span = tracing::Span::current();
     Box::pin(async move {
-        let session = Session::current();
-        let function = move || span.in_scope(|| Session::blocking_within(session, function));
+        let running = Running::current();
+        let function = move || span.in_scope(|| Running::blocking_within(running, function));
         match tokio::task::spawn_blocking(function).await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {

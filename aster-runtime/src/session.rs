@@ -1,5 +1,6 @@
 //! Who calls: the identity and the inputs of the scope of one agent's or client's run.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,8 +35,40 @@ pub struct Profile {
 }
 
 tokio::task_local! {
-    /// The session of the call that this task runs.
-    static CURRENT: Arc<Session>;
+    /// The call that this task runs.
+    static CURRENT: Running;
+}
+
+/// What a native function has while it runs: its session, and whatever is kept for its call. It ends with the function, and
+/// not with whoever waits for it: a plain `fn` goes on after its call was given up.
+#[derive(Clone)]
+pub(crate) struct Running {
+    session: Arc<Session>,
+    _kept: Arc<dyn Any + Send + Sync>,
+}
+
+impl Running {
+    pub(crate) fn new(session: Arc<Session>, kept: impl Any + Send + Sync) -> Self {
+        Self { session, _kept: Arc::new(kept) }
+    }
+
+    /// What the function has that runs on this task.
+    pub(crate) fn current() -> Option<Self> {
+        CURRENT.try_with(Clone::clone).ok()
+    }
+
+    /// Makes this what a future has.
+    pub(crate) fn within<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
+        CURRENT.scope(self, future)
+    }
+
+    /// The same for a function that blocks, where there is a call.
+    pub(crate) fn blocking_within<T>(running: Option<Self>, function: impl FnOnce() -> T) -> T {
+        match running {
+            Some(running) => CURRENT.sync_scope(running, function),
+            None => function(),
+        }
+    }
 }
 
 impl Profile {
@@ -227,20 +260,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn current() -> Option<Arc<Self>> {
-        CURRENT.try_with(Arc::clone).ok()
-    }
-
-    /// Makes this the [current](Self::current) session of a future.
-    pub(crate) fn within<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
-        CURRENT.scope(self, future)
-    }
-
-    /// The same for a function that blocks, where there is a session.
-    pub(crate) fn blocking_within<T>(session: Option<Arc<Self>>, function: impl FnOnce() -> T) -> T {
-        match session {
-            Some(session) => CURRENT.sync_scope(session, function),
-            None => function(),
-        }
+        CURRENT.try_with(|running| Arc::clone(&running.session)).ok()
     }
 
     /// How many calls the session may make, where that is limited, once none is left.

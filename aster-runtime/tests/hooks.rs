@@ -13,6 +13,7 @@ use aster_runtime::audit::{AuditSink, Record};
 use aster_runtime::call::{Check, Completed, Outcome};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Event, Matcher, OnFailure, ProgramHook};
+use aster_runtime::gate::rules::Rules;
 use aster_runtime::host::CallOptions;
 use aster_runtime::{Host, Profile, catalogue, mcp_server};
 use futures_util::future::BoxFuture;
@@ -63,6 +64,7 @@ impl Approver for Asked {
 struct Bench {
     folder: tempfile::TempDir,
     hooks: Vec<ProgramHook>,
+    rules: Rules,
     audit: Arc<Recorder>,
     asked: Arc<Asked>,
 }
@@ -72,6 +74,7 @@ impl Bench {
         Self {
             folder: tempfile::tempdir().unwrap(),
             hooks: Vec::new(),
+            rules: Rules::default(),
             audit: Arc::default(),
             asked: Arc::default(),
         }
@@ -105,6 +108,7 @@ impl Bench {
             .catalogue(catalogue![desk::SERVER])
             .audit(self.audit.clone())
             .approver(self.asked.clone())
+            .rules(self.rules.clone())
             .secrets(["hunter2hunter2"]);
         for hook in &self.hooks {
             builder = builder.hook(Arc::new(hook.clone()));
@@ -210,7 +214,7 @@ async fn a_hook_that_fails_refuses_the_call() {
     let program =
         |bench: &Bench, name: &str| ProgramHook::new(Event::PreToolUse, bench.path(name).to_str().unwrap());
     type Make = Box<dyn Fn(&Bench) -> ProgramHook>;
-    let cases: [(&str, Make, &str); 8] = [
+    let cases: [(&str, Make, &str); 10] = [
         ("crash", Box::new(script("exit 1")), "it ended with exit status: 1"),
         ("signal", Box::new(script("kill -9 $$")), "it ended with signal: 9"),
         ("missing", Box::new(move |bench| program(bench, "missing")), "there is no such file"),
@@ -232,6 +236,16 @@ async fn a_hook_that_fails_refuses_the_call() {
             "no word",
             Box::new(script(r#"echo '{"hookSpecificOutput": {"permissionDecision": "maybe"}}'"#)),
             "`permissionDecision` is none of",
+        ),
+        (
+            "a word in the wrong place",
+            Box::new(script(r#"echo '{"permissionDecision": "deny"}'"#)),
+            "its output is no answer of a hook",
+        ),
+        (
+            "a word that is misspelt",
+            Box::new(script(r#"echo '{"hookSpecificOutput": {"permisionDecision": "deny"}}'"#)),
+            "its output is no answer of a hook",
         ),
         ("later", Box::new(script(r#"echo '{"async": true}'"#)), "it answers later"),
     ];
@@ -314,6 +328,24 @@ async fn the_strictest_word_counts_and_all_are_recorded() {
     assert_eq!(bench.say().await.0, Outcome::Denied);
     assert_eq!(bench.verdicts(), ["allow", "ask", "go_on", "deny"]);
     assert_eq!(bench.asked.0.lock().unwrap().len(), 1, "nobody is asked about what is refused");
+}
+
+/// Who asks here is the tool's own server, whose word a hook may lift.
+#[tokio::test]
+async fn what_was_allowed_is_not_what_another_hook_made_of_it() {
+    let rules = || Rules::new([]).ask_by_default("permissions.yaml:1");
+    let allow = before(json!({"permissionDecision": "allow"}));
+    let rewrite = before(json!({"updatedInput": {"text": "rm"}}));
+    let changes = |hook: ProgramHook| hook.changes(true);
+    for (bench, asked) in [
+        (Bench::new().says(&allow, changes), 0),
+        (Bench::new().says(&allow, changes).says(&rewrite, changes), 1),
+        (Bench::new().says(&rewrite, changes).says(&allow, changes), 0),
+    ] {
+        let bench = Bench { rules: rules(), ..bench };
+        assert_eq!(bench.say().await.0, Outcome::Ok);
+        assert_eq!(bench.asked.0.lock().unwrap().len(), asked, "{:?}", bench.verdicts());
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use aster_runtime::call::{Check, Outcome};
 use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::host::CallOptions;
-use aster_runtime::{Host, HostSession, Profile, mcp_server, mcp_tool};
+use aster_runtime::{Host, HostSession, Profile, catalogue, mcp_server, mcp_tool};
 use futures_util::future::join_all;
 use globset::Glob;
 use serde_json::{Map, Value};
@@ -34,6 +34,53 @@ impl Room {
     /// Looks in.
     #[mcp_tool(tier = Standard)]
     async fn look(&self) {}
+}
+
+/// A plain `fn`, which cannot be stopped.
+#[mcp_tool(tier = Standard, server = "cellar")]
+fn dig(
+    /// Until when.
+    until: String,
+) {
+    DIGGING.fetch_add(1, Ordering::SeqCst);
+    while !std::path::Path::new(&until).exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    DIGGING.fetch_sub(1, Ordering::SeqCst);
+}
+
+static DIGGING: AtomicUsize = AtomicUsize::new(0);
+
+/// One whose call was given up still has its place.
+#[tokio::test]
+async fn a_function_keeps_its_place_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let until = folder.path().join("enough");
+    let limits = Limits::default().server("cellar", Limit::default().concurrent(1)).max_waiting(0);
+    let host = Host::builder().catalogue(catalogue![dig::TOOL]).limits(limits).build().await.unwrap();
+    let session = host.session(Profile::new("guest")).unwrap();
+    let dig = || {
+        let arguments = Map::from_iter([("until".to_owned(), Value::from(until.to_str().unwrap()))]);
+        session.execute("cellar/dig", arguments, CallOptions::default())
+    };
+    let given_up = async {
+        while DIGGING.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = dig() => panic!("it digs until it is told"),
+        () = given_up => {}
+    }
+    assert_eq!(dig().await.denied, Some(Check::Limit));
+    std::fs::write(&until, "").unwrap();
+    while DIGGING.load(Ordering::SeqCst) > 0 {
+        tokio::task::yield_now().await;
+    }
+    // The thread ends a moment after its function.
+    while dig().await.denied.is_some() {
+        tokio::task::yield_now().await;
+    }
 }
 
 struct Bench {

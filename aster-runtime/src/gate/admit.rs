@@ -56,21 +56,16 @@ impl Admitted {
         std::mem::take(&mut self.context)
     }
 
-    /// The place that the call has while it runs.
-    pub(crate) fn take_slot(&mut self) -> Slot {
-        std::mem::take(&mut self.slot)
-    }
-
     /// The tier of this call: the tool's, or Restricted where a human was asked about it.
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// The call, to be sent.
+    /// The call, to be sent, and the place that it has while it runs.
     #[must_use]
-    pub fn into_call(self) -> Proposed {
-        self.call
+    pub fn into_call(self) -> (Proposed, Slot) {
+        (self.call, self.slot)
     }
 }
 
@@ -90,13 +85,15 @@ pub async fn admit(
     check_scope(scope, &call)?;
     check_arguments(&call)?;
     let judged = hooks::before(&gate.hooks, &mut call, said, check_arguments).await?;
+    // First, so that rules and egress judge what is sent.
+    let cleaned = clean_secrets(gate, &mut call)?;
     let rules = scope.rules();
     let ruling = rule(rules, &call).await;
     check_rules(&ruling)?;
     let unheard = matches!(ruling.requirement, Requirement::Ask(_));
     let ruling = hear(ruling, &judged, &call);
     check_egress(gate, &call)?;
-    let cleaned = check_secrets(gate, &mut call)?;
+    check_secrets(gate, &call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
     let by = match (&ruling.requirement, &ruling.rule) {
@@ -170,7 +167,7 @@ fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
     }
 }
 
-/// A human may take minutes, and a call wait for its place, in which the rules may have become stricter.
+/// A human may take minutes, and a call wait for its place, in which the rules, or where a path leads, may have changed.
 async fn check_same_rules(
     gate: &Gate,
     rules: &Arc<Rules>,
@@ -179,7 +176,8 @@ async fn check_same_rules(
     call: &Proposed,
 ) -> Result<(), Denied> {
     let now = Arc::clone(&gate.rules.borrow());
-    if Arc::ptr_eq(&now, rules) {
+    // Nor may a link lead elsewhere by now.
+    if Arc::ptr_eq(&now, rules) && !rules.look_at_paths() {
         return Ok(());
     }
     let now = hear(rule(&now, call).await, judged, call);
@@ -216,24 +214,12 @@ fn check_budget(session: &Session, left: bool) -> Result<(), Denied> {
     ))
 }
 
-/// What a tool declares as a secret is there to be given one; all else that looks like one stays here. Says whether the
-/// call has other arguments now.
-fn check_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
-    let policy = &gate.secrets;
-    if policy.outgoing == Outgoing::Allow {
+/// Takes secrets out of the arguments, where the policy has them taken out. Says whether the call has other arguments now.
+fn clean_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
+    if gate.secrets.outgoing != Outgoing::Redact {
         return Ok(false);
     }
-    let mut undeclared = Cow::Borrowed(&call.arguments);
-    for name in call.tool.secret_arguments() {
-        if undeclared.contains_key(*name) {
-            undeclared.to_mut().insert((*name).to_owned(), Value::Null);
-        }
-    }
-    if policy.outgoing == Outgoing::Block {
-        let places = policy.find(&undeclared);
-        return if places.is_empty() { Ok(false) } else { Err(Denied::new(Check::Secrets, told(&places))) };
-    }
-    let Some((mut arguments, _)) = policy.redact(&undeclared) else { return Ok(false) };
+    let Some((mut arguments, _)) = gate.secrets.redact(&undeclared(call)) else { return Ok(false) };
     for name in call.tool.secret_arguments() {
         if let Some(value) = call.arguments.get(*name) {
             arguments.insert((*name).to_owned(), value.clone());
@@ -242,6 +228,26 @@ fn check_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
     call.arguments = arguments;
     check_arguments(call)?;
     Ok(true)
+}
+
+/// No secret leaves, where the policy has such calls refused.
+fn check_secrets(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
+    if gate.secrets.outgoing != Outgoing::Block {
+        return Ok(());
+    }
+    let places = gate.secrets.find(&undeclared(call));
+    if places.is_empty() { Ok(()) } else { Err(Denied::new(Check::Secrets, told(&places))) }
+}
+
+/// The arguments but for those that a tool declares as secrets, which are there to be given one.
+fn undeclared(call: &Proposed) -> Cow<'_, JsonObject> {
+    let mut undeclared = Cow::Borrowed(&call.arguments);
+    for name in call.tool.secret_arguments() {
+        if undeclared.contains_key(*name) {
+            undeclared.to_mut().insert((*name).to_owned(), Value::Null);
+        }
+    }
+    undeclared
 }
 
 /// Where the secrets are and what they are, never what they say.

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 
-use crate::id::ToolId;
+use crate::id::{ToolId, is_legal, legal};
 
 /// The longest name that OpenAI and Anthropic take for a function.
 const MAX_NAME: usize = 64;
@@ -64,13 +64,13 @@ fn drop_shared(names: &mut [Option<String>]) {
 /// `server__tool`, where nothing speaks against it.
 fn plain(id: &ToolId) -> Option<String> {
     let prefix = prefix(id.server());
-    let name = format!("{prefix}{}", legal(id.tool()));
+    let name = id.direct_name();
     let reads_as_meant = name.find("__") == Some(prefix.len() - 2);
     (name.len() <= MAX_NAME && reads_as_meant && !looks_cut(&name)).then_some(name)
 }
 
 fn cut(id: &ToolId, digits: usize) -> String {
-    let mut name = format!("{}{}", prefix(id.server()), legal(id.tool()));
+    let mut name = id.direct_name();
     name.truncate(MAX_NAME - 1 - digits);
     name.push('_');
     name.push_str(&blake3::hash(id.as_str().as_bytes()).to_hex()[..digits]);
@@ -81,14 +81,6 @@ fn cut(id: &ToolId, digits: usize) -> String {
 fn looks_cut(name: &str) -> bool {
     let digits = name.bytes().rev().take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).count();
     digits >= DIGITS[0] && name[..name.len() - digits].ends_with('_')
-}
-
-fn legal(text: &str) -> String {
-    text.chars().map(|c| if is_legal(c) { c } else { '_' }).collect()
-}
-
-fn is_legal(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 #[cfg(test)]

@@ -385,6 +385,10 @@ impl Judged {
                 ));
             }
         };
+        if verdict.arguments.is_some() {
+            // Whoever allowed the call before has not seen what it is now.
+            self.allow = None;
+        }
         match &verdict.wish {
             Some(Wish::Deny(why)) => {
                 answer.record(said, "deny", Some(why));

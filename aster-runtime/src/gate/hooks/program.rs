@@ -17,6 +17,7 @@ use globset::{Glob, GlobMatcher};
 use process_wrap::tokio::ChildWrapper;
 use regex::Regex;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -121,18 +122,13 @@ impl Matcher {
     }
 
     fn matches(&self, id: &ToolId) -> bool {
-        let text: Cow<'_, str> = if self.by_name { name(id).into() } else { id.as_str().into() };
+        let text: Cow<'_, str> = if self.by_name { id.direct_name().into() } else { id.as_str().into() };
         match &self.pattern {
             Pattern::All => true,
             Pattern::Glob(glob) => glob.is_match(&*text),
             Pattern::Regex(regex) => regex.is_match(&text),
         }
     }
-}
-
-/// `server__tool`, as direct mode would have it were there nothing that collides.
-fn name(id: &ToolId) -> String {
-    format!("{}__{}", id.server(), id.tool())
 }
 
 /// What a hook that fails does to the call.
@@ -252,7 +248,7 @@ impl ProgramHook {
             "agent_type": call.session.agent(),
             "project": call.session.project(),
             "tool_use_id": &*call.call_id,
-            "tool_name": format!("mcp__{}", name(id)),
+            "tool_name": format!("mcp__{}", id.direct_name()),
             "tool_id": id.as_str(),
             "mcp_server": {"name": id.server()},
             "tier": call.tool.tier().name(),
@@ -368,8 +364,9 @@ impl Drop for Running {
     }
 }
 
-/// What a hook answers.
+/// What a hook answers. A word that is not known is one that was meant to do something.
 #[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Output {
     #[serde(rename = "continue")]
     goes_on: Option<bool>,
@@ -381,10 +378,15 @@ struct Output {
     is_async: bool,
     #[serde(rename = "hookSpecificOutput")]
     specific: Option<Specific>,
+    /// For the screen of a client, which there is not.
+    #[serde(rename = "systemMessage", default)]
+    _message: IgnoredAny,
+    #[serde(rename = "suppressOutput", default)]
+    _suppress: IgnoredAny,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Specific {
     #[serde(rename = "hookEventName")]
     event: Option<String>,

@@ -77,7 +77,7 @@ impl ToolGlobs {
 
     fn is_match(&self, id: &ToolId) -> bool {
         self.ids.is_match(id.as_str())
-            || self.names.as_ref().is_some_and(|names| names.is_match(&direct_name(id)))
+            || self.names.as_ref().is_some_and(|names| names.is_match(&id.direct_name()))
     }
 
     fn covers_server(&self, server: &str) -> bool {
@@ -90,16 +90,6 @@ impl ToolGlobs {
         };
         self.ids.cover(server) || self.names.as_ref().is_some_and(all_named)
     }
-}
-
-/// The plain name of direct mode, before one that is too long or not unique is cut.
-fn direct_name(id: &ToolId) -> String {
-    let legal = |part: &str| -> String {
-        part.chars()
-            .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
-            .collect()
-    };
-    format!("{}__{}", legal(id.server()), legal(id.tool()))
 }
 
 impl When {
