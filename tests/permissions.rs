@@ -11,6 +11,7 @@ use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
 use aster_runtime::testing::{Answer, TestHost};
@@ -329,6 +330,42 @@ async fn a_path_through_a_link_is_where_it_leads() {
     for path in ["open", "open/key", "secrets", "open/door/../open"] {
         assert_eq!(keep(root.join(path)).await, None, "{path}");
     }
+}
+
+/// Lets a link lead elsewhere while it is asked, and approves.
+#[cfg(unix)]
+struct Swaps(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Approver for Swaps {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        fs::remove_file(self.0.join("open/door")).unwrap();
+        std::os::unix::fs::symlink(self.0.join("secret"), self.0.join("open/door")).unwrap();
+        Box::pin(async { Approval::Approved { by: "whoever does not know".to_owned() } })
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn where_a_path_leads_is_asked_again_after_a_human_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["secret", "open", "open/room"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("open/room"), root.join("open/door")).unwrap();
+    let file = root.join("permissions.yaml");
+    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display()))
+        .unwrap();
+    let calls = Arc::default();
+    let builder = builder(&calls).rules(RuleFiles::of_user(&file).read().rules);
+    let host = builder.approver(Arc::new(Swaps(root.clone()))).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let arguments = json!({"text": root.join("open/door/key").to_string_lossy()});
+    let arguments = arguments.as_object().unwrap().clone();
+    let completed = session.execute("desk/burn", arguments, CallOptions::default()).await;
+    assert_eq!(completed.denied, Some(Check::Rule), "{}", completed.result.to_text());
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
