@@ -1,9 +1,9 @@
 //! Which arguments of a tool name a destination. Pure.
 //!
 //! An argument is one where its schema says so (`format: uri` and its like), where its name says so, or where whoever
-//! declared or configured the tool says so; at whatever depth, in lists and in what the schema leaves open. Of a tool that
-//! says it reaches beyond a closed world, every text that is a whole URL is one too. A URL in the middle of a text is none:
-//! a note or a search that mentions one goes nowhere.
+//! declared or configured the tool says so; at whatever depth, in lists and in what the schema leaves open. Every text that is
+//! a whole URL is one too within an object that stands for a destination, and anywhere among the arguments of a tool that says
+//! it reaches beyond a closed world. A URL in the middle of a text is none: a note or a search that mentions one goes nowhere.
 
 use std::collections::BTreeSet;
 
@@ -131,7 +131,7 @@ impl Governed {
     #[must_use]
     pub fn named<'a>(&self, arguments: &'a Map<String, Value>) -> Vec<Named<'a>> {
         let mut search = Search { governed: self, steps: Vec::new(), named: Vec::new() };
-        search.object(arguments, None);
+        search.object(arguments, self.open_world);
         search.named
     }
 
@@ -208,6 +208,15 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// How an argument is read.
+#[derive(Clone, Copy)]
+struct Read {
+    /// What a text is, alone or in a list.
+    text: Option<Sort>,
+    /// Whether every text within an object that is a whole URL is a destination.
+    whole: bool,
+}
+
 struct Search<'g, 'a> {
     governed: &'g Governed,
     steps: Vec<String>,
@@ -215,27 +224,31 @@ struct Search<'g, 'a> {
 }
 
 impl<'a> Search<'_, 'a> {
-    /// What is within an argument that names a destination names one too.
-    fn object(&mut self, fields: &'a Map<String, Value>, above: Option<Sort>) {
+    /// Looks through the members of an object; `whole` is that of what it stands for.
+    fn object(&mut self, fields: &'a Map<String, Value>, whole: bool) {
         let port = fields.get("port").and_then(|port| match port {
             Value::Number(number) => number.as_u64().and_then(|port| u16::try_from(port).ok()),
             Value::String(text) => text.parse().ok(),
             _ => None,
         });
         for (name, value) in fields {
-            let free = self.governed.free.contains(name);
-            let sort = if free { None } else { self.governed.sort(name).or(above) };
+            let read = match self.governed.free.contains(name) {
+                true => Read { text: None, whole },
+                false => {
+                    let sort = self.governed.sort(name);
+                    Read { text: sort.or(whole.then_some(Sort::Text)), whole: whole || sort.is_some() }
+                }
+            };
             self.steps.push(name.replace('~', "~0").replace('/', "~1"));
-            self.value(value, sort, free, port);
+            self.value(value, read, port);
             self.steps.pop();
         }
     }
 
-    fn value(&mut self, value: &'a Value, sort: Option<Sort>, free: bool, port: Option<u16>) {
+    fn value(&mut self, value: &'a Value, read: Read, port: Option<u16>) {
         match value {
             Value::String(text) => {
-                let sort = sort.or((self.governed.open_world && !free).then_some(Sort::Text));
-                if let Some(sort) = sort {
+                if let Some(sort) = read.text {
                     let pointer = self.steps.iter().flat_map(|step| ["/", step]).collect();
                     self.named.push(Named { pointer, text, sort, port });
                 }
@@ -243,12 +256,12 @@ impl<'a> Search<'_, 'a> {
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     self.steps.push(at.to_string());
-                    self.value(item, sort, free, port);
+                    self.value(item, read, port);
                     self.steps.pop();
                 }
             }
-            // The members of an object that is called `url` have names of their own.
-            Value::Object(fields) => self.object(fields, None),
+            // What an object that is called `url` has may be a title as well, but a URL in it is meant.
+            Value::Object(fields) => self.object(fields, read.whole),
             _ => {}
         }
     }
@@ -304,6 +317,22 @@ mod tests {
     }
 
     #[test]
+    fn a_url_within_what_is_called_one_is_meant() {
+        for arguments in [
+            json!({"url": {"value": "http://127.0.0.1"}}),
+            json!({"urls": [{"loc": "http://127.0.0.1"}]}),
+            json!({"endpoint": {"primary": {"any": ["http://127.0.0.1"]}}}),
+        ] {
+            let named = Governed::default().named(arguments.as_object().unwrap()).pop().unwrap();
+            assert_eq!((named.text, named.sort), ("http://127.0.0.1", Sort::Text), "{arguments}");
+        }
+        let aside = json!({"note": {"value": "http://127.0.0.1"}, "free": {"url": "a", "value": "http://b"}});
+        let governed = Governed::default().without(["free"]);
+        let named = governed.named(aside.as_object().unwrap());
+        assert_eq!(named.iter().map(|named| named.text).collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
     fn they_are_found_at_any_depth() {
         let arguments = json!({
             "url": "a",
@@ -320,6 +349,7 @@ mod tests {
         let strict = [
             ("a".to_owned(), Sort::Url, None),
             ("b".to_owned(), Sort::Url, None),
+            ("c".to_owned(), Sort::Text, None),
             ("d".to_owned(), Sort::Url, None),
             ("e".to_owned(), Sort::Host, Some(5432)),
         ];
