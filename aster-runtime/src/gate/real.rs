@@ -1,37 +1,101 @@
 //! Where a path really leads. The one place in the gate that asks the file system; the rules are handed it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
-/// How many links to what does not exist are followed one after the other, as Linux does with all links.
-const MAX_LINKS: u8 = 40;
+/// How many links are followed in one path, as on Linux.
+const MAX_LINKS: usize = 40;
 
-/// The path with its symbolic links followed. What does not exist is taken as it is written, below what does.
-pub(crate) fn real(path: &Path) -> PathBuf {
-    follow(path, MAX_LINKS)
+/// How often the file system is asked about one path.
+const MAX_ASKED: usize = 1000;
+
+/// How long a path is that the file system is asked about, in bytes; none opens a longer one.
+const MAX_BYTES: usize = 4096;
+
+/// The path with its symbolic links followed. What does not exist is taken as it is written, below what does. `None` where
+/// finding out would take more than one question should, or would ask another machine.
+pub(crate) fn real(path: &Path) -> Option<PathBuf> {
+    let mut walk = Walk::default();
+    walk.follow(path)?;
+    walk.end()
 }
 
-fn follow(path: &Path, links: u8) -> PathBuf {
-    let mut real = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            // After a link `..` is the parent of what it leads to.
-            Component::ParentDir => {
-                real.pop();
-            }
-            other => {
-                real.push(other);
-                if let Ok(resolved) = real.canonicalize() {
-                    real = plain(resolved);
-                } else if let (Ok(target), true) = (real.read_link(), links > 0) {
-                    // Whoever writes to a link to nothing makes what it leads to.
-                    real.pop();
-                    real = follow(&real.join(target), links - 1);
+/// A path on the way to where it leads.
+#[derive(Default)]
+struct Walk {
+    real: PathBuf,
+    /// How many of the last components do not exist: nothing is to be asked about what is below them.
+    missing: usize,
+    asked: usize,
+    links: usize,
+}
+
+impl Walk {
+    fn follow(&mut self, path: &Path) -> Option<()> {
+        for component in path.components() {
+            match component {
+                Component::CurDir => {}
+                // After a link `..` is the parent of what it leads to.
+                Component::ParentDir => {
+                    self.real.pop();
+                    self.missing = self.missing.saturating_sub(1);
+                }
+                Component::Normal(name) => {
+                    self.real.push(name);
+                    self.look()?;
+                }
+                Component::Prefix(prefix) => {
+                    // A share is on another machine, which would learn who asks; a device does as it likes.
+                    if !matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)) {
+                        return None;
+                    }
+                    self.real.push(component);
+                    self.missing = 0;
+                }
+                Component::RootDir => {
+                    self.real.push(component);
+                    self.missing = 0;
                 }
             }
         }
+        Some(())
     }
-    real
+
+    /// Looks at the last component.
+    fn look(&mut self) -> Option<()> {
+        if self.missing > 0 {
+            self.missing += 1;
+            return Some(());
+        }
+        if self.asked == MAX_ASKED || self.real.as_os_str().len() > MAX_BYTES {
+            return None;
+        }
+        self.asked += 1;
+        match self.real.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => {
+                if self.links == MAX_LINKS {
+                    return None;
+                }
+                self.links += 1;
+                // Whoever writes to a link to nothing makes what it leads to.
+                let target = self.real.read_link().ok()?;
+                self.real.pop();
+                self.follow(&target)
+            }
+            Ok(_) => Some(()),
+            Err(_) => {
+                self.missing = 1;
+                Some(())
+            }
+        }
+    }
+
+    /// What exists by the names that the file system has for it: Windows has short ones too.
+    fn end(self) -> Option<PathBuf> {
+        let existing = self.real.ancestors().nth(self.missing)?;
+        let Ok(resolved) = existing.canonicalize() else { return Some(self.real) };
+        let rest = self.real.strip_prefix(existing).ok()?;
+        Some(if rest.as_os_str().is_empty() { plain(resolved) } else { plain(resolved).join(rest) })
+    }
 }
 
 /// Without the `\\?\` that Windows puts in front, which nobody writes in a rule.
@@ -54,18 +118,45 @@ mod tests {
         std::fs::create_dir_all(root.join("secret/deep")).unwrap();
         symlink(root.join("secret/deep"), root.join("link")).unwrap();
         symlink("nowhere", root.join("broken")).unwrap();
-        symlink("round", root.join("round")).unwrap();
         for (path, expected) in [
             ("link", "secret/deep"),
             ("link/new/file", "secret/deep/new/file"),
             ("link/../key", "secret/key"),
             ("link/./x", "secret/deep/x"),
             ("none/../secret", "secret"),
+            ("none/none/../../link/x", "secret/deep/x"),
+            ("none/link/../../link", "secret/deep"),
             ("broken", "nowhere"),
             ("broken/x", "nowhere/x"),
-            ("round", "round"),
+            ("broken/../link", "secret/deep"),
         ] {
-            assert_eq!(real(&root.join(path)), root.join(expected), "{path}");
+            assert_eq!(real(&root.join(path)), Some(root.join(expected)), "{path}");
         }
+    }
+
+    #[test]
+    fn what_would_take_too_long_is_not_found_out() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        symlink("round", root.join("round")).unwrap();
+        assert_eq!(real(&root.join("round")), None);
+
+        // Every link asks twice for the next, which doubles with each of them.
+        for at in 0..60 {
+            symlink(format!("L{next}/../L{next}", next = at + 1), root.join(format!("L{at}"))).unwrap();
+        }
+        assert_eq!(real(&root.join("L0")), None);
+        assert_eq!(real(&root.join("L59")), Some(root.join("L60")));
+
+        std::fs::create_dir(root.join("d")).unwrap();
+        assert_eq!(real(&root.join("d/../".repeat(100))), Some(root.clone()));
+        assert_eq!(real(&root.join("d/../".repeat(MAX_ASKED))), None);
+
+        // A long text that is no path is not asked about word for word.
+        let long = root.join("none/".repeat(40_000));
+        let mut walk = Walk::default();
+        assert_eq!(walk.follow(&long), Some(()));
+        assert!(walk.asked <= root.components().count(), "{}", walk.asked);
+        assert_eq!(walk.end().unwrap().components().count(), long.components().count());
     }
 }

@@ -39,8 +39,8 @@ use crate::catalogue::{TierSource, Tool};
 use crate::spec::Tier;
 use crate::tool::JsonObject;
 
-/// Where a path really leads, symbolic links followed.
-pub type Real<'a> = &'a dyn Fn(&Path) -> PathBuf;
+/// Where a path really leads, symbolic links followed; `None` where that is not to be found out.
+pub type Real<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
 /// Why something cannot be part of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

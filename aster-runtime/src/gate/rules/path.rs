@@ -68,8 +68,8 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
 /// use aster_runtime::gate::rules::{PathGlobs, Surroundings};
 ///
 /// let here = Surroundings { home: Some("/home/me".into()), directory: "/home/me/project".into() };
-/// assert!(PathGlobs::new(["~/.ssh", "**/.env", "/etc"], None, &here, &|path| path.to_owned()).is_ok());
-/// assert!(PathGlobs::new(["src"], None, &here, &|path| path.to_owned()).is_err());
+/// assert!(PathGlobs::new(["~/.ssh", "**/.env", "/etc"], None, &here, &|path| Some(path.to_owned())).is_ok());
+/// assert!(PathGlobs::new(["src"], None, &here, &|path| Some(path.to_owned())).is_err());
 /// ```
 #[derive(Debug, Clone)]
 pub struct PathGlobs {
@@ -131,7 +131,8 @@ impl PathGlobs {
         match (loose, by_text) {
             (true, true) => true,
             (false, false) => false,
-            _ => self.set.is_match(real(&path)),
+            // Where nobody can say where it leads, it may lead anywhere.
+            _ => real(&path).map_or(loose, |real| self.set.is_match(real)),
         }
     }
 
@@ -181,7 +182,7 @@ fn through_links(glob: &str, real: Real<'_>) -> Option<String> {
     if !directory.is_absolute() {
         return None;
     }
-    let resolved = real(&directory);
+    let resolved = real(&directory)?;
     let rest = parts[plain..].iter().map(|part| format!("/{part}")).collect::<String>();
     (resolved != directory)
         .then(|| format!("{}{rest}", globset::escape(&resolved.to_string_lossy().replace('\\', "/"))))
@@ -196,7 +197,7 @@ mod tests {
     }
 
     /// A file system in which `/home/me/link` leads to `/etc`, and `/tmp` to `/private/tmp`.
-    fn links(path: &Path) -> PathBuf {
+    fn links(path: &Path) -> Option<PathBuf> {
         let mut real = PathBuf::new();
         for component in path.components() {
             match component {
@@ -212,7 +213,7 @@ mod tests {
                 real = "/private/tmp".into();
             }
         }
-        real
+        Some(real)
     }
 
     #[test]
@@ -260,6 +261,15 @@ mod tests {
         assert!(matches("~/link/passwd", true) && !matches("~/link/passwd", false));
         assert!(matches("/etc/../home/me/link/passwd", true));
         assert!(matches(" /etc/passwd\n", true) && !matches(" /etc/passwd\n", false));
+    }
+
+    #[test]
+    fn what_leads_nobody_knows_where_loosens_nothing() {
+        let globs = PathGlobs::new(["/etc"], None, &here(), &|_| None).unwrap();
+        for text in ["/etc/passwd", "/srv/x"] {
+            assert!(globs.match_text(text, true, &here(), &|_| None), "{text}");
+            assert!(!globs.match_text(text, false, &here(), &|_| None), "{text}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::catalogue::{AnnotationTrust, ExternalSettings, Health, Listing, external_part};
 
-fn as_written(path: &Path) -> PathBuf {
-    path.to_owned()
+fn as_written(path: &Path) -> Option<PathBuf> {
+    Some(path.to_owned())
 }
 
 /// A tool of the external server `files`.
