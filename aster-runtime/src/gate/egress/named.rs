@@ -13,6 +13,7 @@ use super::{
     EgressError, EgressErrorKind as Kind, EgressPolicy, MAX_URL_BYTES, PRIVATE_SUFFIXES, is_below, plain,
     strip_dot, target,
 };
+use crate::text::is_unsafe;
 
 /// Schemes that lead to a host, with the port that they mean.
 const NETWORK: &[(&str, u16)] = &[
@@ -85,104 +86,20 @@ impl EgressPolicy {
     ///
     /// Where the host is private or a list refuses it, or where nobody can say which host it is.
     pub fn check_named(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
-        // The URL standard drops these wherever they stand.
-        let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
-        let mut text = text.trim_matches(|c: char| c.is_control() || c == ' ' || c == '<' || c == '>');
-        if sort == Sort::Text && (text.contains(char::is_whitespace) || !text.contains("://")) {
-            return Ok(());
-        }
-        if let Ok(address) = text.parse::<IpAddr>() {
-            return match sort {
-                Sort::Text => Ok(()),
-                _ => self.check_bare(&address.to_string(), Sort::Host, port),
-            };
-        }
-        let mut text_of = scheme(text);
-        for _ in 0..MAX_WRAPPERS {
-            match text_of {
-                Some((wrapper, rest)) if WRAPPERS.contains(&wrapper.as_str()) => {
-                    text = rest;
-                    text_of = scheme(rest);
-                }
-                _ => break,
-            }
-        }
-        let bare = text.replace('\\', "/");
-        if bare.starts_with("//") {
-            return self.check_web(&format!("http:{bare}"));
-        }
-        let Some((scheme, rest)) = text_of else { return self.check_bare(&bare, sort, port) };
-        // Of `git+https` it is the last that says how it connects.
-        let last = scheme.rsplit('+').next().unwrap_or_default();
-        let first = scheme.split('+').next().unwrap_or_default();
-        let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
-        match of(last).or(of(first)) {
-            Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => self.check_web(&format!("{last}:{rest}")),
-            Some((_, default)) => self.check_authority(rest, *default, port),
-            None => Ok(()),
-        }
-    }
-
-    /// A URL whose host every parser of the URL standard reads alike.
-    fn check_web(&self, text: &str) -> Result<(), EgressError> {
-        let malformed = |error| EgressError::new("the URL", Kind::Malformed(error));
-        if text.len() > MAX_URL_BYTES {
-            return Err(EgressError::new("the URL", Kind::TooLong));
-        }
-        let url = Url::parse(text).map_err(malformed)?;
-        let host = url.host().ok_or(EgressError::new("the URL", Kind::NoHost))?;
-        self.judge(&host, url.port_or_known_default().unwrap_or_default(), Alone::Private)
-    }
-
-    /// What follows the scheme of a URL that the standard does not know.
-    fn check_authority(&self, rest: &str, default: u16, port: Option<u16>) -> Result<(), EgressError> {
-        // Several hosts may stand in one, as in `mongodb://a,b/`.
-        let rest = rest.strip_prefix("//").unwrap_or(rest);
-        let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-        let hosts = authority.rsplit('@').next().unwrap_or_default();
-        if hosts.is_empty() {
-            return Ok(());
-        }
-        for entry in hosts.split(',') {
-            let (name, own) = split_port(entry);
-            let host =
-                Host::parse(name).map_err(|error| EgressError::new("the URL", Kind::Malformed(error)))?;
-            self.judge(&borrowed(&host), own.or(port).unwrap_or(default), Alone::Private)?;
+        for mention in mentions(text, sort) {
+            self.judge(&mention?, port)?;
         }
         Ok(())
     }
 
-    /// A text without a scheme: a host to complete, or a path.
-    fn check_bare(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
-        if sort == Sort::Text {
-            return Ok(());
-        }
-        let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
-        let (name, own) = split_port(authority.rsplit('@').next().unwrap_or_default());
-        // `[::1]` and `::1`.
-        let bracketed =
-            if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.to_owned() };
-        let Ok(host) = Host::parse(&bracketed) else { return Ok(()) };
-        let looks_like_one = match (&host, sort) {
-            (_, Sort::Host) | (Host::Ipv6(_), _) => true,
-            // A number is an address to those who complete it, and to nearly everybody else a number.
-            (Host::Ipv4(_), _) => name.contains('.') || name.starts_with("0x") || name.starts_with("0X"),
-            (Host::Domain(name), _) => {
-                let parts = name.contains('.') && !name.split('.').any(str::is_empty);
-                parts || is_local(name) || own.is_some()
-            }
-        };
-        if !looks_like_one {
-            return Ok(());
-        }
-        self.judge(&borrowed(&host), own.or(port).unwrap_or_default(), Alone::Ordinary)
-    }
-
     /// Judges a host as it stands in a text.
-    fn judge(&self, host: &Host<&str>, port: u16, alone: Alone) -> Result<(), EgressError> {
-        let host = plain(host);
-        match host {
-            Host::Domain(name) if alone == Alone::Ordinary && !name.contains('.') && !is_local(name) => {
+    fn judge(&self, mention: &Mention, port: Option<u16>) -> Result<(), EgressError> {
+        let borrowed = borrowed(&mention.host);
+        let host = plain(&borrowed);
+        let port = mention.port.or(port).unwrap_or(mention.default);
+        match (mention.stands, &host) {
+            (Stands::Elsewhere, _) => Ok(()),
+            (Stands::Alone, Host::Domain(name)) if !name.contains('.') && !is_local(name) => {
                 // `main` may be anything; only a list of hosts takes it for one.
                 self.check_lists(&host, port)
                     .map_err(|kind| EgressError::new(target(&host, port), kind))
@@ -193,13 +110,137 @@ impl EgressPolicy {
     }
 }
 
-/// What a name of one part is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Alone {
-    /// A host of the local network: it stands where only a host can.
-    Private,
-    /// Hardly a host.
-    Ordinary,
+/// The hosts that a text may name to whoever reads it leniently, as [`EgressPolicy::check_named`] does: those of rules that
+/// deny or ask.
+pub(in crate::gate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
+    mentions(text, Sort::Host).into_iter().flatten().map(|mention| mention.host)
+}
+
+/// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
+pub(in crate::gate) fn unwrapped(text: &str) -> String {
+    // The URL standard drops these wherever they stand.
+    let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let mut inner = text.trim_matches(surrounds);
+    for _ in 0..MAX_WRAPPERS {
+        match scheme(inner) {
+            Some((wrapper, rest)) if WRAPPERS.contains(&wrapper.as_str()) => {
+                inner = rest.trim_matches(surrounds);
+            }
+            _ => break,
+        }
+    }
+    inner.to_owned()
+}
+
+/// What may stand around a URL that somebody cuts out or trims: each language has white space of its own.
+fn surrounds(c: char) -> bool {
+    c.is_whitespace() || is_unsafe(c) || matches!(c, '<' | '>' | '"' | '\'' | '`' | '“' | '”' | '‘' | '’')
+}
+
+/// A host in a text.
+struct Mention {
+    host: Host,
+    /// The port that stands beside it.
+    port: Option<u16>,
+    /// The port that its scheme means.
+    default: u16,
+    stands: Stands,
+}
+
+/// Where a host stands.
+#[derive(Clone, Copy)]
+enum Stands {
+    /// Where only a host can: a name of one part is one of the local network.
+    InUrl,
+    /// Without a scheme: a name of one part is hardly a host.
+    Alone,
+    /// In a URL of a scheme that is not known to lead to one.
+    Elsewhere,
+}
+
+/// The hosts in a text, each of them or why it cannot be read.
+fn mentions(text: &str, sort: Sort) -> Vec<Result<Mention, EgressError>> {
+    let text = unwrapped(text);
+    if sort == Sort::Text && (text.contains(char::is_whitespace) || !text.contains("://")) {
+        return Vec::new();
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        let sort = if sort == Sort::Text { sort } else { Sort::Host };
+        return alone(&address.to_string(), sort).map(Ok).into_iter().collect();
+    }
+    let slashes = text.replace('\\', "/");
+    if slashes.starts_with("//") {
+        return vec![web(&format!("http:{slashes}"))];
+    }
+    let Some((scheme, rest)) = scheme(&text) else {
+        return alone(&slashes, sort).map(Ok).into_iter().collect();
+    };
+    // Of `git+https` it is the last that says how it connects.
+    let last = scheme.rsplit('+').next().unwrap_or_default();
+    let first = scheme.split('+').next().unwrap_or_default();
+    let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
+    match of(last).or(of(first)) {
+        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => vec![web(&format!("{last}:{rest}"))],
+        Some((_, default)) => authority(rest, *default, Stands::InUrl),
+        None if rest.starts_with("//") => authority(rest, 0, Stands::Elsewhere),
+        None => Vec::new(),
+    }
+}
+
+/// Of a URL whose host every parser of the URL standard reads alike.
+fn web(text: &str) -> Result<Mention, EgressError> {
+    let refuse = |kind| EgressError::new("the URL", kind);
+    if text.len() > MAX_URL_BYTES {
+        return Err(refuse(Kind::TooLong));
+    }
+    let url = Url::parse(text).map_err(|error| refuse(Kind::Malformed(error)))?;
+    let host = url.host().ok_or(refuse(Kind::NoHost))?.to_owned();
+    let default = url.port_or_known_default().unwrap_or_default();
+    Ok(Mention { host, port: Some(default), default, stands: Stands::InUrl })
+}
+
+/// Of what follows the scheme of a URL that the standard does not know.
+fn authority(rest: &str, default: u16, stands: Stands) -> Vec<Result<Mention, EgressError>> {
+    // Several hosts may stand in one, as in `mongodb://a,b/`.
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    if hosts.is_empty() {
+        return Vec::new();
+    }
+    let mention = |entry: &str| {
+        let (name, port) = split_port(entry);
+        match Host::parse(name) {
+            Ok(host) => Some(Ok(Mention { host, port, default, stands })),
+            // What stands there need not be one.
+            Err(_) if matches!(stands, Stands::Elsewhere) => None,
+            Err(error) => Some(Err(EgressError::new("the URL", Kind::Malformed(error)))),
+        }
+    };
+    hosts.split(',').filter_map(mention).collect()
+}
+
+/// Of a text without a scheme: a host to complete, or a path.
+fn alone(text: &str, sort: Sort) -> Option<Mention> {
+    if sort == Sort::Text {
+        return None;
+    }
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = split_port(authority.rsplit('@').next().unwrap_or_default());
+    // `[::1]` and `::1`.
+    let bracketed =
+        if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.to_owned() };
+    let host = Host::parse(&bracketed).ok()?;
+    let looks_like_one = match (&host, sort) {
+        (_, Sort::Host) | (Host::Ipv6(_), _) => true,
+        // A number is an address to those who complete it, and to nearly everybody else a number.
+        (Host::Ipv4(_), _) => name.contains('.') || name.starts_with("0x") || name.starts_with("0X"),
+        (Host::Domain(name), _) => {
+            let parts = name.contains('.') && !name.split('.').any(str::is_empty);
+            parts || is_local(name) || port.is_some()
+        }
+    };
+    looks_like_one.then_some(Mention { host, port, default: 0, stands: Stands::Alone })
 }
 
 /// A scheme, in small letters, and what follows its colon. `localhost:3000` has none.
@@ -282,11 +323,25 @@ mod tests {
             "ftp://[::ffff:127.0.0.1]/",
             "http://intranet/",
             "http://[",
+            "\u{a0}http://169.254.169.254/",
+            "\u{feff}http://127.0.0.1/",
+            "\u{2003}\u{85}http://127.0.0.1/\u{3000}",
+            "\u{200b}\u{180e}localhost:3000",
+            "\"http://127.0.0.1/\"",
+            "'127.0.0.1:8080'",
+            "`//10.0.0.1/`",
+            "\u{201c}redis://127.0.0.1\u{201d}",
+            "URL: \u{a0}http://127.0.0.1/",
         ] {
             assert!(check(text, Sort::Url).is_err(), "{text}");
             assert!(check(text, Sort::Host).is_err(), "{text}");
         }
-        for text in ["http://localhost:3000/", "redis://127.0.0.1", " http://10.0.0.1/ "] {
+        for text in [
+            "http://localhost:3000/",
+            "redis://127.0.0.1",
+            " http://10.0.0.1/ ",
+            "\u{a0}http://10.0.0.1/\u{feff}",
+        ] {
             assert!(check(text, Sort::Text).is_err(), "{text}");
         }
         for text in ["2130706433", "127.1"] {

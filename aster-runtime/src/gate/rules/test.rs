@@ -13,6 +13,7 @@ use url::{Host, Url};
 
 use super::path::{PathGlobs, Surroundings};
 use super::{Real, RuleError};
+use crate::gate::egress;
 use crate::tool::JsonObject;
 
 /// How large a regular expression may become, in bytes. They run in linear time whatever they are.
@@ -108,7 +109,8 @@ impl Test {
     }
 
     /// The value is a URL whose host is one of these: `example.com`, an address, or `*.example.com` for everything below
-    /// it. A rule that denies or asks reads `host`, `host:port` and `user@host` too.
+    /// it. A rule that denies or asks reads what [`check_named`](crate::gate::egress::EgressPolicy::check_named) takes for a
+    /// host too, such as `host`, `host:port`, `user@host` and `URL:http://host`, and each of several hosts in one URL.
     ///
     /// # Errors
     ///
@@ -178,12 +180,14 @@ impl Test {
                 _ => false,
             },
             Kind::Host(globs) => {
-                let Some(host) = host_of(&text, loose) else { return false };
-                globs.iter().any(|glob| glob.matches(&host))
+                let named = host_of(&text);
+                let lenient = loose.then(|| egress::hosts(&text)).into_iter().flatten();
+                let mut hosts = named.into_iter().chain(lenient.map(canonical));
+                hosts.any(|host| globs.iter().any(|glob| glob.matches(&host)))
             }
             Kind::Url(globs) => {
-                let url = url_of(&text).is_some_and(|url| globs.is_match(url.as_str()));
-                url || (loose && globs.is_match(&text))
+                let fits = |text: &str| url_of(text).is_some_and(|url| globs.is_match(url.as_str()));
+                fits(&text) || (loose && (globs.is_match(&text) || fits(&egress::unwrapped(&text))))
             }
         }
     }
@@ -199,10 +203,23 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `1` and `1.0` are one number.
+/// `1` and `1.0` are one number. A rule that allows compares whole numbers alone, digit by digit: beyond 2^53 several of
+/// them are one `f64`.
 fn equal_numbers(expected: &str, text: &str, value: &Value, loose: bool) -> bool {
-    let numbers = || expected.trim().parse::<f64>().ok().zip(text.trim().parse::<f64>().ok());
-    (loose || value.is_number()) && numbers().is_some_and(|(expected, number)| expected == number)
+    if !loose {
+        return value.is_number() && whole(expected).is_some_and(|expected| whole(text) == Some(expected));
+    }
+    let numbers = expected.trim().parse::<f64>().ok().zip(text.trim().parse::<f64>().ok());
+    numbers.is_some_and(|(expected, number)| expected == number)
+}
+
+/// The digits of a whole number, with its sign.
+fn whole(text: &str) -> Option<i128> {
+    let text = match text.trim().split_once('.') {
+        Some((whole, rest)) if !rest.is_empty() && rest.bytes().all(|digit| digit == b'0') => whole,
+        _ => text.trim(),
+    };
+    text.parse().ok()
 }
 
 /// A regular expression, to be found somewhere or to match everything.
@@ -341,18 +358,12 @@ fn url_of(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(Url::has_host)
 }
 
-fn host_of(text: &str, loose: bool) -> Option<Host> {
-    let named = |url: &Url| match url.host()? {
+fn host_of(text: &str) -> Option<Host> {
+    match url_of(text)?.host()? {
         // Schemes that the URL standard does not know keep their host as it is written.
         Host::Domain(name) => Host::parse(name).ok().map(canonical),
         host => Some(canonical(host.to_owned())),
-    };
-    if let Some(url) = url_of(text) {
-        return named(&url);
     }
-    let text = text.trim();
-    let bare = loose && !text.is_empty() && !text.contains(char::is_whitespace);
-    bare.then(|| Url::parse(&format!("http://{text}")).ok()).flatten().and_then(|url| named(&url))
 }
 
 /// Where among the arguments: a JSON pointer (RFC 6901) in which `*` stands for every member or item, or `any`.

@@ -198,6 +198,25 @@ fn arguments_are_read_loosely_against_and_strictly_for_a_call() {
         (|rule| rule.argument("/command", [Test::equals(["ls"])?]), json!({"command": "ls"}), true, true),
         (|rule| rule.argument("/n", [Test::equals(["1"])?]), json!({"n": 1.0}), true, true),
         (|rule| rule.argument("/n", [Test::equals(["1"])?]), json!({"n": " 1.0"}), true, false),
+        (|rule| rule.argument("/n", [Test::equals(["1.5"])?]), json!({"n": 1.5}), true, true),
+        (
+            |rule| rule.argument("/n", [Test::equals(["9007199254740992"])?]),
+            json!({"n": 9_007_199_254_740_993_u64}),
+            true,
+            false,
+        ),
+        (
+            |rule| rule.argument("/n", [Test::equals(["-9007199254740993.0"])?]),
+            json!({"n": -9_007_199_254_740_993_i64}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/n", [Test::equals(["18446744073709551615"])?]),
+            json!({"n": 18_446_744_073_709_551_614_u64}),
+            true,
+            false,
+        ),
         (|rule| rule.argument("/on", [Test::equals(["true"])?]), json!({"on": true}), true, true),
         (|rule| rule.argument("/n", [Test::range(Some(10.0), None)?]), json!({"n": 10}), true, true),
         (|rule| rule.argument("/n", [Test::range(Some(10.0), None)?]), json!({"n": "11"}), true, false),
@@ -537,4 +556,47 @@ proptest! {
         }
         let _ = rule(Action::Deny).tools([&text]);
     }
+}
+
+#[test]
+fn a_host_is_denied_in_every_spelling_that_egress_reads() {
+    let rule =
+        |action| Rule::new(action, "f:1").argument("any", [Test::host(["*.evil.example"]).unwrap()]).unwrap();
+    let matches = |rule: &Rule, text: &str| {
+        let arguments = json!({"u": text}).as_object().unwrap().clone();
+        let tool = write();
+        let facts =
+            Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, real: &as_written };
+        rule.matches(&facts, &Surroundings::default())
+    };
+    for text in [
+        "URL:http://x.evil.example/",
+        "url: view-source:http://x.evil.example/",
+        "<http://x.evil.example>",
+        "\u{a0}http://x.evil.example",
+        "\u{feff}x.evil.example:80",
+        "'x.evil.example'",
+        "//x.evil.example/",
+        "\\\\x.evil.example\\share",
+        "mongodb://a,x.evil.example/",
+        "mongodb://a,[,x.evil.example:1/",
+        "jdbc:mysql://x.evil.example:3306/db",
+        "git+ssh://git@x.evil.example/repo",
+        "git@x.evil.example:org/repo",
+        "strange://x.evil.example/",
+        "\u{a0}strange://x.evil.example/",
+    ] {
+        assert!(matches(&rule(Action::Deny), text), "{text}");
+    }
+    for text in ["https://evil.example/", "see x.evil.example", "x.evil.example.org", "mailto:x.evil.example"]
+    {
+        assert!(!matches(&rule(Action::Deny), text), "{text}");
+    }
+    for text in ["\u{a0}http://x.evil.example", "URL:http://x.evil.example/", "x.evil.example"] {
+        assert!(!matches(&rule(Action::Allow), text), "{text}");
+    }
+    let url = Rule::new(Action::Ask, "f:1")
+        .argument("/u", [Test::url(["https://evil.example/*"]).unwrap()])
+        .unwrap();
+    assert!(matches(&url, "\u{a0}<URL:https://EVIL.example/x>"));
 }
