@@ -5,7 +5,8 @@
 //! warning.
 //!
 //! A file with a mistake counts as one that cannot be read: its last good rules stay, and where there were none, nothing
-//! beyond Standard is called before it is mended. A file that is not there has no rules.
+//! beyond Standard is called before it is mended. A file that is not there has no rules; one that was there and is followed
+//! keeps those that deny and ask, so that nobody loosens anything by removing it.
 //!
 //! ```
 //! use aster_runtime::config::rules::RuleFiles;
@@ -20,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -169,7 +171,8 @@ struct Follower {
     applied: Snapshot,
     /// What the last look saw, where that is not applied.
     pending: Option<Snapshot>,
-    good: [Option<Document>; 2],
+    /// By the place in a snapshot and the path, since a nearer file of a project may take the place of another.
+    good: BTreeMap<(usize, PathBuf), Document>,
 }
 
 impl Follower {
@@ -181,7 +184,7 @@ impl Follower {
             warnings: Vec::new(),
             files: Vec::new(),
         };
-        let mut follower = Self { files, read, applied: [None, None], pending: None, good: [None, None] };
+        let mut follower = Self { files, read, applied: [None, None], pending: None, good: BTreeMap::new() };
         follower.apply(first);
         follower
     }
@@ -208,28 +211,38 @@ impl Follower {
             warnings: Vec::new(),
             files: Vec::new(),
         };
-        let mut rules = Vec::new();
-        let mut default_ask = None;
         let mut unreadable = Vec::new();
+        let mut present = BTreeSet::new();
         for (slot, file) in snapshot.iter().enumerate() {
-            let Some((path, content)) = file else {
-                self.good[slot] = None;
-                continue;
-            };
+            let Some((path, content)) = file else { continue };
+            let key = (slot, path.clone());
             read.files.push(path.clone());
             match document(path, content, slot == PROJECT, &self.files.surroundings) {
-                Ok(document) => self.good[slot] = Some(document),
+                Ok(document) => drop(self.good.insert(key.clone(), document)),
                 Err(problems) => {
-                    if self.good[slot].is_none() {
+                    if !self.good.contains_key(&key) {
                         unreadable.extend(problems.first().map(Problem::to_string));
                     }
                     read.problems.extend(problems);
                 }
             }
-            let Some(document) = &self.good[slot] else { continue };
-            read.warnings.extend(document.warnings.iter().cloned());
-            rules.extend(document.rules.iter().cloned());
+            present.insert(key);
+        }
+        let mut rules = Vec::new();
+        let mut default_ask = None;
+        for (key, document) in &self.good {
+            let stays = |rule: &&Rule| present.contains(key) || rule.action() != Action::Allow;
+            let before = rules.len();
+            rules.extend(document.rules.iter().filter(stays).cloned());
             default_ask = default_ask.or_else(|| document.default_ask.clone());
+            if present.contains(key) {
+                read.warnings.extend(document.warnings.iter().cloned());
+            } else if rules.len() > before || document.default_ask.is_some() {
+                let message =
+                    "the file is gone or a nearer one has taken its place: what it denies and asks stays";
+                let help = "start Aster again to drop it";
+                read.warnings.push(Problem::new(&key.1, Mark::default(), message, help));
+            }
         }
         read.rules = Rules::new(rules).surroundings(self.files.surroundings.clone());
         if let Some(place) = default_ask {
@@ -243,7 +256,7 @@ impl Follower {
     }
 
     fn report(&self) {
-        let kept = self.good.iter().any(Option::is_some);
+        let kept = self.read.rules.why_unreadable().is_empty();
         for problem in &self.read.problems {
             let what = if kept { "; the last good rules stay" } else { "; only standard tools are called" };
             tracing::error!("{problem}{what}");
@@ -712,14 +725,58 @@ rules:
         assert_eq!((look(&mut follower), look(&mut follower)), (Looked::Changing, Looked::Changed));
         assert_eq!((count(&follower), follower.read.problems.len()), (1, 1));
 
-        // A project's file may come later, and go.
+        // A project's file may come later.
         files.write("project/permissions.yaml", "rules:\n  - {action: ask, tool: b/*}\n");
         assert_eq!((look(&mut follower), look(&mut follower)), (Looked::Changing, Looked::Changed));
         assert_eq!(count(&follower), 2);
-        std::fs::remove_file(files.path("project/permissions.yaml")).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_goes_loosens_nothing() {
+        let files = Files::new();
+        files.write(
+            "permissions.yaml",
+            "rules:\n  - {action: allow, tool: a/*}\n  - {action: deny, tool: b/*}\n",
+        );
+        files.write("project/permissions.yaml", "default: ask\nrules:\n  - {action: ask, tool: c/*}\n");
+        let mut follower = Follower::new(files.rules());
+        let look = |follower: &mut Follower| {
+            for expected in [Looked::Changing, Looked::Changed, Looked::Same] {
+                let now = follower.files.snapshot();
+                assert_eq!(follower.look(now), expected);
+            }
+            let rules = &follower.read.rules;
+            let mut tools: Vec<&str> = rules.rules().iter().map(|rule| rule.action().name()).collect();
+            tools.extend(rules.default_ask().map(|_| "default"));
+            (tools.join(" "), files.shown(&follower.read.warnings))
+        };
+        let gone = "the file is gone or a nearer one has taken its place: what it denies and asks stays; start Aster again to drop it";
+
+        // A nearer file adds to what the other says.
+        files.write("project/src/permissions.yaml", "rules: []\n");
+        let shadowed = ("deny ask allow default".to_owned(), format!("project/permissions.yaml: {gone}"));
+        assert_eq!(look(&mut follower), shadowed);
+        files.write("project/src/permissions.yaml", "rules: [{action: deny, tool: d/*}]\n");
+        assert_eq!(look(&mut follower).0, "deny deny ask allow default");
+
+        // And so it does when it goes, while the other is followed again.
+        std::fs::remove_file(files.path("project/src/permissions.yaml")).unwrap();
+        let gone_again = format!("project/src/permissions.yaml: {gone}");
+        assert_eq!(look(&mut follower), ("deny deny ask allow default".to_owned(), gone_again));
+        files.write("project/permissions.yaml", "rules: []\n");
+        assert_eq!(look(&mut follower).0, "deny deny allow");
+
+        // What was allowed is allowed no longer.
         std::fs::remove_file(files.path("permissions.yaml")).unwrap();
-        assert_eq!((look(&mut follower), look(&mut follower)), (Looked::Changing, Looked::Changed));
-        assert_eq!((count(&follower), follower.read.problems.len()), (0, 0));
+        std::fs::remove_file(files.path("project/permissions.yaml")).unwrap();
+        let (rules, warnings) = look(&mut follower);
+        assert_eq!((&*rules, warnings.lines().count()), ("deny deny", 2));
+        assert!(follower.read.problems.is_empty() && follower.read.files.is_empty());
+
+        // A file that is written again speaks for itself, and one that starts again has forgotten.
+        files.write("permissions.yaml", "rules: []\n");
+        assert_eq!(look(&mut follower).0, "deny");
+        assert!(files.rules().read().rules.rules().is_empty());
     }
 
     #[test]
