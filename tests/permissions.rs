@@ -60,7 +60,7 @@ impl Desk {
     }
 
     /// Keeps a text.
-    #[mcp_tool(tier = Elevated)]
+    #[mcp_tool(tier = Elevated, alias = "store")]
     async fn keep(&self, text: String) -> String {
         self.calls.fetch_add(1, Ordering::SeqCst);
         text
@@ -412,6 +412,13 @@ async fn scope_has_three_layers() {
         ),
         (agent().supervisor([id("desk/who")]), Some(Filter::new(&[], &["desk/who"]).unwrap()), vec![]),
         (agent().tools([id("desk/add")]), Some(Filter::new(&["files/*"], &[]).unwrap()), vec![]),
+        // What a tool was called before counts as well.
+        (agent(), Some(Filter::new(&["desk/store"], &[]).unwrap()), vec!["desk/keep"]),
+        (
+            agent(),
+            Some(Filter::new(&["desk/*"], &["desk/store", "*/who*", "*/fetch"]).unwrap()),
+            vec!["desk/add", "desk/burn"],
+        ),
     ];
     for (profile, filter, expected) in table {
         let calls = Arc::default();
@@ -424,6 +431,9 @@ async fn scope_has_three_layers() {
         let seen: Vec<String> =
             host.session().view().tools().iter().map(|tool| tool.id().to_string()).collect();
         assert_eq!(seen, expected, "{shown}");
+        for tool in host.host().catalogue().tools() {
+            assert_eq!(host.session().shows(tool), seen.contains(&tool.id().to_string()), "{shown}");
+        }
     }
 }
 

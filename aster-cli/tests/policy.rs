@@ -176,6 +176,13 @@ rules:
     }
     "#);
     test(&["peer/nothing"]).expect(2);
+    sandbox.write("project/aster.yaml", "mcp:\n  tools: {deny: [peer/fail]}\n");
+    assert_snapshot!(test(&["peer/fail"]).expect(4).stdout, @r"
+    peer/fail does not exist for client
+      why: `mcp.tools` in aster.yaml leaves it out
+      tier: elevated, since nobody says otherwise
+      also matching: allow at [ROOT]/config/aster/permissions.yaml:3
+    ");
     test(&["peer/echo", "{"]).expect(2);
     assert!(test(&["peer/echo", "{}"]).expect(2).stderr.contains("do not fit the schema"));
     // Nothing was called.
@@ -324,8 +331,12 @@ fn a_client_that_is_served_sees_changed_rules_at_once() {
     assert!(told.contains("the last good rules stay"), "{told}");
     assert_eq!(client.tools(), ["peer__fail", "peer__wipe"]);
 
-    // Without its file a rule is gone.
+    // Without its file a rule stays, and that is told; a file without the rule drops it.
     fs::remove_file(sandbox.path("config/aster/permissions.yaml")).unwrap();
+    let told = client.errors.recv_timeout(PATIENCE).unwrap();
+    assert!(told.contains("what it denies and asks stays; start Aster again to drop it"), "{told}");
+    assert_eq!(client.tools(), ["peer__fail", "peer__wipe"]);
+    rules(&sandbox, "rules: []\n");
     client.told();
     assert_eq!(client.tools(), ["peer__echo", "peer__fail", "peer__wipe"]);
     assert!(client.call("peer__echo").to_string().contains("heard hi"));

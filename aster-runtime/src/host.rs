@@ -925,6 +925,12 @@ impl HostSession {
         self.sight().view.clone()
     }
 
+    /// Whether the session may see this tool, under the rules as they are now.
+    #[must_use]
+    pub fn shows(&self, tool: &Tool) -> bool {
+        self.scope.under(self.shared.rules()).shows(tool)
+    }
+
     /// Whether the session may ever see resources, and prompts, whose ids pass: their servers may withhold them now.
     #[cfg(feature = "serve")]
     pub(crate) fn may_see(&self, passes: impl Fn(&ToolId) -> bool) -> (bool, bool) {

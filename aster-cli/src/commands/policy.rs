@@ -122,7 +122,7 @@ pub(crate) fn test(
         tested.decision = Decision::Hidden;
         tested.why = rule.why().map(str::to_owned);
         tested.rule = Some(rule.place().to_owned());
-    } else if !shows(&running.config.filters, tool.id()) {
+    } else if !session.shows(&tool) {
         tested.decision = Decision::Hidden;
         tested.why = Some("`mcp.tools` in aster.yaml leaves it out".to_owned());
         tested.rule = None;
@@ -140,13 +140,6 @@ fn find(catalogue: &Catalogue, id: &str) -> Option<Arc<Tool>> {
     let resource = || catalogue.resources().iter().map(|resource| resource.callable());
     let prompt = || catalogue.prompts().iter().map(|prompt| prompt.callable());
     catalogue.get(&id).or_else(|| resource().chain(prompt()).find(|callable| *callable.id() == id)).cloned()
-}
-
-fn shows(filters: &[aster_runtime::config::ToolFilter], id: &ToolId) -> bool {
-    let passes = |filter: &aster_runtime::config::ToolFilter| {
-        aster_runtime::Filter::new(&filter.allow, &filter.deny).is_ok_and(|filter| filter.allows(id))
-    };
-    filters.iter().all(passes)
 }
 
 impl Report for Tested {
