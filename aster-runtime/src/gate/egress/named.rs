@@ -86,7 +86,7 @@ impl EgressPolicy {
     ///
     /// Where the host is private or a list refuses it, or where nobody can say which host it is.
     pub fn check_named(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
-        for mention in mentions(text, sort) {
+        for mention in mentions(text, sort, MAX_URL_BYTES) {
             self.judge(&mention?, port)?;
         }
         Ok(())
@@ -113,7 +113,7 @@ impl EgressPolicy {
 /// The hosts that a text may name to whoever reads it leniently, as [`EgressPolicy::check_named`] does: those of rules that
 /// deny or ask.
 pub(in crate::gate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
-    mentions(text, Sort::Host).into_iter().flatten().map(|mention| mention.host)
+    mentions(text, Sort::Host, usize::MAX).into_iter().flatten().map(|mention| mention.host)
 }
 
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
@@ -158,8 +158,8 @@ enum Stands {
     Elsewhere,
 }
 
-/// The hosts in a text, each of them or why it cannot be read.
-fn mentions(text: &str, sort: Sort) -> Vec<Result<Mention, EgressError>> {
+/// The hosts in a text, each of them or why it cannot be read; a URL of the web may have `max` bytes.
+fn mentions(text: &str, sort: Sort, max: usize) -> Vec<Result<Mention, EgressError>> {
     let text = unwrapped(text);
     if sort == Sort::Text && (text.contains(char::is_whitespace) || !text.contains("://")) {
         return Vec::new();
@@ -170,7 +170,7 @@ fn mentions(text: &str, sort: Sort) -> Vec<Result<Mention, EgressError>> {
     }
     let slashes = text.replace('\\', "/");
     if slashes.starts_with("//") {
-        return vec![web(&format!("http:{slashes}"))];
+        return vec![web(&format!("http:{slashes}"), max)];
     }
     let Some((scheme, rest)) = scheme(&text) else {
         return alone(&slashes, sort).map(Ok).into_iter().collect();
@@ -180,7 +180,7 @@ fn mentions(text: &str, sort: Sort) -> Vec<Result<Mention, EgressError>> {
     let first = scheme.split('+').next().unwrap_or_default();
     let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
     match of(last).or(of(first)) {
-        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => vec![web(&format!("{last}:{rest}"))],
+        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => vec![web(&format!("{last}:{rest}"), max)],
         Some((_, default)) => authority(rest, *default, Stands::InUrl),
         None if rest.starts_with("//") => authority(rest, 0, Stands::Elsewhere),
         None => Vec::new(),
@@ -188,9 +188,9 @@ fn mentions(text: &str, sort: Sort) -> Vec<Result<Mention, EgressError>> {
 }
 
 /// Of a URL whose host every parser of the URL standard reads alike.
-fn web(text: &str) -> Result<Mention, EgressError> {
+fn web(text: &str, max: usize) -> Result<Mention, EgressError> {
     let refuse = |kind| EgressError::new("the URL", kind);
-    if text.len() > MAX_URL_BYTES {
+    if text.len() > max {
         return Err(refuse(Kind::TooLong));
     }
     let url = Url::parse(text).map_err(|error| refuse(Kind::Malformed(error)))?;

@@ -588,6 +588,7 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
     ] {
         assert!(matches(&rule(Action::Deny), text), "{text}");
     }
+    assert!(matches(&rule(Action::Deny), &format!("//x.evil.example/{}", "a".repeat(10_000))));
     for text in ["https://evil.example/", "see x.evil.example", "x.evil.example.org", "mailto:x.evil.example"]
     {
         assert!(!matches(&rule(Action::Deny), text), "{text}");
