@@ -752,6 +752,33 @@ async fn a_trusted_client_is_asked_for_approval() {
 }
 
 #[tokio::test]
+async fn a_trusted_client_can_say_how_far_its_approval_goes() {
+    for (scope, again) in
+        [(json!("session"), false), (json!("arguments"), false), (json!("once"), true), (json!("ever"), true)]
+    {
+        let mut client = Client::of(trusting(&["tester"]), false, everything()).await;
+        let call = json!({"name": "delete", "arguments": {"what": "it"}});
+        let (questions, state) = client.begin(&call, 1).await;
+        let choices = &questions[0].1["params"]["requestedSchema"]["properties"]["scope"]["enum"];
+        assert_eq!(*choices, json!(["once", "arguments", "session"]));
+        let answer = accept(json!({"approve": true, "scope": scope}));
+        client.answer(&call, &state, &[(questions[0].0.clone(), answer)]).await;
+        let told = client.message().await;
+        if scope == "ever" {
+            // What is none of the choices answers nothing.
+            assert!(text(&told).ends_with("; nothing was called"), "{told}");
+        } else {
+            assert_eq!(text(&told), "it is deleted");
+        }
+        if again {
+            client.begin(&call, 1).await;
+        } else {
+            assert_eq!(text(&client.ask("tools/call", call).await), "it is deleted");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_approval_is_the_answer_of_the_client_that_was_asked() {
     let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
     let call = json!({"name": "delete", "arguments": {"what": "it"}});

@@ -36,7 +36,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "provider", "tool"]),
     ("lint", &["inject", "scope", "catalogue", "spec", "text"]),
     ("call", &["catalogue", "session", "tool"]),
-    ("gate", &["call", "catalogue", "scope", "id", "process", "spec", "session", "text", "tool"]),
+    (
+        "gate",
+        &["call", "canonical", "catalogue", "scope", "id", "process", "spec", "session", "text", "tool"],
+    ),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "session", "spec", "tool"]),
     (
         "audit",
@@ -157,8 +160,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("tool", "schema::is_wrapped", "a result is wrapped where its output schema says so"),
     (
         "serve",
-        "gate::approval::Terminal",
-        "a binary of one's own is a composition root and chooses the approver",
+        "gate::approval",
+        "a binary of one's own chooses who is asked, and an endpoint hands over what a human answers",
     ),
 ];
 

@@ -178,11 +178,7 @@ impl Approver for Answer {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         assert_eq!(request.arguments, json!({"what": "the letters"}));
         Box::pin(async {
-            if self.0 {
-                Approval::Approved { by: "a test".into() }
-            } else {
-                Approval::Denied { reason: "no".into() }
-            }
+            if self.0 { Approval::once("a test") } else { Approval::Denied { reason: "no".into() } }
         })
     }
 }
@@ -200,7 +196,7 @@ impl Approver for Meanwhile {
             self.0.listing.send_replace(Arc::new(listing));
             let mut changes = self.1.clone();
             changes.wait_for(|catalogue| catalogue.tools().len() == 1).await.unwrap();
-            Approval::Approved { by: "a test".into() }
+            Approval::once("a test")
         })
     }
 }

@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Check the configuration and the native catalogue, and name every problem.
     Check(Check),
+    /// Calls that wait for your approval where `aster mcp serve --approvals` runs: list, show, answer.
+    Approve(Approve),
     /// The audit: tail, query, export, verify.
     #[command(subcommand)]
     Audit(Audit),
@@ -240,6 +242,34 @@ pub(crate) struct Serve {
     /// A site whose pages may ask, such as `https://app.example`, in place of loopback's; can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
+    /// Let calls that need an approval wait for `aster approve`, at an address of this machine of its own.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    pub(crate) approvals: Option<SocketAddr>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// A call that waits, by its id; without one, all that wait are listed.
+    pub(crate) id: Option<String>,
+    /// Approve it, without being asked.
+    #[arg(long, short, requires = "id")]
+    pub(crate) yes: bool,
+    /// Deny it.
+    #[arg(long, requires = "id", conflicts_with = "yes")]
+    pub(crate) no: bool,
+    /// How far the approval goes; once, unless said.
+    #[arg(long, value_enum, requires = "yes")]
+    pub(crate) scope: Option<Scope>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// This call.
+    Once,
+    /// Calls of this tool with exactly these arguments, in this session.
+    Arguments,
+    /// All calls of this tool in this session.
+    Session,
 }
 
 /// Reads the name of a provider.

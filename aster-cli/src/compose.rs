@@ -3,20 +3,23 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record, Segments, Sql, Store};
 use aster_runtime::catalogue::{Health, NativeCatalogue};
+use aster_runtime::config::approvals::{self, Endpoint, Published};
 use aster_runtime::config::pins::{self, PinFiles};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::config::trust::{self, TrustStore};
 use aster_runtime::config::{self, AuditPlace, Config, ConfigError, Destinations, ServerConfig, Sources};
 use aster_runtime::dispatch::{IdleUpstream, Upstream};
-use aster_runtime::gate::approval::{Approver, ClientApprover, Terminal};
+use aster_runtime::gate::approval::{Approver, ClientApprover, Desk, Race, Terminal};
 use aster_runtime::provider::Provider;
-use aster_runtime::serve::Interrupt;
+use aster_runtime::serve::http::approvals::Approvals;
+use aster_runtime::serve::{Interrupt, http};
 use aster_runtime::text::one_line;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
 use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig};
@@ -85,6 +88,26 @@ fn state(what: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::new(Exit::Failed, format!("there is no home directory to keep {what} in")))
 }
 
+/// Where the endpoints for approvals are kept that run.
+pub(crate) fn approvals_folder() -> Result<PathBuf, Failure> {
+    Ok(state("the endpoints for approvals")?.join(approvals::FOLDER))
+}
+
+/// An endpoint for approvals that listens, and the file by which `aster approve` finds it.
+pub(crate) async fn approvals(
+    desk: &Arc<Desk>,
+    address: SocketAddr,
+) -> Result<(Approvals, Published), Failure> {
+    let bound = http::approvals::bind(Arc::clone(desk), address).await;
+    let bound = bound.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let endpoint = Endpoint { address: bound.address(), token: bound.token().to_owned() };
+    let published = approvals::publish(&approvals_folder()?, &endpoint).map_err(|error| {
+        let message = format!("`aster approve` cannot be told of the endpoint for approvals: {error}");
+        Failure::new(Exit::Failed, message)
+    })?;
+    Ok((bound, published))
+}
+
 /// Which external servers to start. Those that are not are no part of the host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start<'a> {
@@ -150,16 +173,22 @@ pub(crate) fn interrupted() -> Failure {
 }
 
 /// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
-/// token. Who is asked is the client's user, where the client is trusted to ask them. Its servers go on starting.
+/// token. Who is asked is the client's user, where the client is trusted to ask them, and whoever looks at the desk, where
+/// there is one. Its servers go on starting.
 pub(crate) async fn serving(
     global: &Global,
     config: &Config,
     which: Start<'_>,
     token: Option<&str>,
     provider: Provider,
+    desk: Option<Arc<Desk>>,
     output: Output,
 ) -> Result<(Host, Profile), Failure> {
-    let approver = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
+    let client = Arc::new(ClientApprover::new(config.approval_clients.iter().cloned()));
+    let approver: Arc<dyn Approver> = match desk {
+        Some(desk) => Arc::new(Race::new([client as Arc<dyn Approver>, desk])),
+        None => client,
+    };
     let host = host(global, config, which, Some(approver), token, provider, output).await?;
     Ok((host, profile("client", config)))
 }

@@ -15,7 +15,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command, Mcp, Policy};
-use commands::{audit, call, check, describe, init, list, policy, scan, search, serve, stats, trust};
+use commands::{
+    approve, audit, call, check, describe, init, list, policy, scan, search, serve, stats, trust,
+};
 use compose::{Start, with_host};
 use exit::{Exit, Failure};
 use render::Output;
@@ -92,6 +94,7 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
             with_host(global, start, output, async |running| policy::test(running, arguments, &input, output))
                 .await
         }
+        Command::Approve(arguments) => approve::run(arguments, output).await,
         Command::Audit(command) => audit::run(global, command, output).await,
         Command::Stats(arguments) => stats::run(global, arguments, output).await,
         Command::Mcp(Mcp::Trust(arguments)) => trust::run(global, arguments, output),

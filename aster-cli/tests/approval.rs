@@ -1,4 +1,5 @@
-//! `mcp.approval.clients`, with the real command: whom `aster mcp serve` asks on standard output, and what comes of it.
+//! Approvals, with the real command: whom `aster mcp serve` asks on standard output, what waits for `aster approve`, and what
+//! comes of it.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -6,11 +7,12 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Sandbox;
 use serde_json::{Value, json};
@@ -45,8 +47,17 @@ struct Client {
 
 impl Client {
     fn start(sandbox: &Sandbox, name: &'static str, modern: bool) -> Self {
+        Self::start_with(sandbox, name, modern, &[])
+    }
+
+    fn start_with(sandbox: &Sandbox, name: &'static str, modern: bool, options: &[&str]) -> Self {
         let mut command = sandbox.command();
-        command.args(["mcp", "serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["mcp", "serve"])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut command = command.spawn().unwrap();
         let output = BufReader::new(command.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -171,4 +182,113 @@ fn no_other_client_is_asked() {
             client.end();
         }
     }
+}
+
+/// The calls that wait, once there is one.
+fn waiting(sandbox: &Sandbox) -> Value {
+    let start = Instant::now();
+    loop {
+        let calls = sandbox.run(&["--json", "approve"]).expect(0).json()["waiting"].clone();
+        if calls[0].is_object() {
+            return calls;
+        }
+        assert!(start.elapsed() < PATIENCE, "no call waits");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The status that the endpoint answers a request with.
+fn status(address: &str, request: &str, headers: &[(&str, &str)], body: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    write!(stream, "{request} HTTP/1.1\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_call_waits_for_the_user_who_answers_with_the_command() {
+    let sandbox = sandbox();
+    sandbox.run(&["approve"]).expect(0);
+    let mut client = Client::start_with(&sandbox, "anybody", false, &["--approvals"]);
+    let wipe = json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/wipe", "arguments": {}}});
+    client.request("tools/call", wipe.clone());
+    let call = waiting(&sandbox)[0].clone();
+    assert_eq!(
+        (&call["tool"], &call["tier"], &call["remembers"]),
+        (&json!("peer/wipe"), &json!("restricted"), &json!(true))
+    );
+    assert!(call["endpoint"].as_str().unwrap().starts_with("sh /"), "{call}");
+    let id = call["id"].as_str().unwrap();
+    let shown = sandbox.run(&["approve", id]).expect(0).stdout;
+    assert!(
+        shown.contains("wants to call peer/wipe (restricted)") && shown.contains("sh [ROOT]/peer.sh"),
+        "{shown}"
+    );
+
+    // Whoever has not the token, or comes by a name that is not ours or from a page, is refused.
+    let folder = sandbox.path("state/aster/approvals");
+    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let endpoint: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let (address, token) = (endpoint["address"].as_str().unwrap(), endpoint["token"].as_str().unwrap());
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let (good, bad) = (format!("Bearer {token}"), format!("Bearer {}0", &token[1..]));
+    let (host, none) = (("host", address), ("x-none", ""));
+    let (known, evil) = (("authorization", good.as_str()), ("host", "evil.example"));
+    let post = format!("POST /approvals/{id}");
+    for (headers, refused) in [
+        ([host, none, none], 401),
+        ([host, ("authorization", &bad), none], 401),
+        ([evil, known, none], 403),
+        ([host, known, ("origin", "http://evil.example")], 403),
+        ([host, known, ("origin", &format!("http://{address}"))], 403),
+    ] {
+        assert_eq!(status(address, &post, &headers, r#"{"approve": true}"#), refused, "{headers:?}");
+        assert_eq!(status(address, "GET /approvals", &headers, ""), refused, "{headers:?}");
+    }
+    for (body, refused) in
+        [("", 400), ("{}", 400), (r#"{"approve": "yes"}"#, 400), (r#"{"approve": true, "by": "me"}"#, 400)]
+    {
+        assert_eq!(status(address, &post, &[host, known], body), refused, "{body}");
+    }
+    assert_eq!(status(address, "POST /approvals/other", &[host, known], r#"{"approve": true}"#), 404);
+    assert_eq!(status(address, "GET /approvals", &[host, known], ""), 200);
+    assert!(!is_wiped(&sandbox));
+
+    let answered = sandbox.run(&["--json", "approve", id, "--yes", "--scope", "session"]).expect(0).json();
+    assert_eq!((&answered["approved"], &answered["scope"]), (&json!(true), &json!("session")));
+    assert_eq!(client.message()["id"], client.next);
+    assert!(is_wiped(&sandbox));
+    // Each is answered once, and this one held for the session.
+    assert!(sandbox.run(&["approve", id, "--no"]).expect(2).stderr.contains("waits"));
+    client.request("tools/call", wipe);
+    assert_eq!(client.message()["id"], client.next);
+    let records = sandbox.run(&["audit", "export"]).expect(0).stdout;
+    let by = "the user, by `aster approve`";
+    assert!(
+        records.contains(&format!("{by}\""))
+            && records.contains(&format!("{by} (remembered for this session)")),
+        "{records}"
+    );
+    assert!(!records.contains(token));
+
+    client.end();
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_the_user_denies_is_not_called_and_the_endpoint_is_on_this_machine() {
+    let sandbox = sandbox();
+    let mut client = Client::start_with(&sandbox, "anybody", true, &["--approvals=[::1]:0"]);
+    client.request("tools/call", json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/wipe", "arguments": {"approve": true}}}));
+    let call = waiting(&sandbox)[0].clone();
+    sandbox.run(&["approve", call["id"].as_str().unwrap(), "--no"]).expect(0);
+    let told = client.message()["result"]["content"][0]["text"].clone();
+    assert_eq!(told, "the user denied the call; nothing was called");
+    assert!(!is_wiped(&sandbox));
+    client.end();
+    let outcome = sandbox.run(&["mcp", "serve", "--approvals=0.0.0.0:0"]).expect(2);
+    assert!(outcome.stderr.contains("not on loopback"), "{outcome}");
 }

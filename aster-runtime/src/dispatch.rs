@@ -24,6 +24,11 @@ pub trait Upstream: Send + Sync + 'static {
     /// What the configuration says of its tools.
     fn settings(&self) -> ExternalSettings;
 
+    /// What is run or connected to, its command or URL without secrets: a human who is asked about a call is shown it.
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+
     /// What the server says of itself, now and whenever that changes.
     fn listing(&self) -> watch::Receiver<Arc<Listing>>;
 

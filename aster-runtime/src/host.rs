@@ -347,6 +347,9 @@ impl HostBuilder {
             if let Err(error) = id::check_server_name(&name) {
                 return Err(HostError::ServerName { name: text::one_line(&name, 64), error });
             }
+            if let Some(endpoint) = upstream.endpoint() {
+                gate.endpoints.insert(name.clone(), endpoint);
+            }
             let listing = upstream.listing().borrow().clone();
             let (part, _) = trusted_part(&name, &upstream.settings(), &listing, self.pins.as_deref());
             if parts.insert(name.clone(), Arc::new(part)).is_some() {

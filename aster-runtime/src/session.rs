@@ -1,9 +1,9 @@
 //! Who calls: the identity and the inputs of the scope of one agent's or client's run.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 
@@ -185,6 +185,15 @@ pub struct Session {
     calls: AtomicU32,
     described: Mutex<HashSet<(ToolId, String)>>,
     searches: Mutex<Searches>,
+    approvals: Mutex<Approvals>,
+}
+
+/// The approvals of more than one call, by what was asked, and the rules under which it was: other rules may ask for
+/// another reason.
+#[derive(Debug, Default)]
+struct Approvals {
+    rules: Option<Weak<dyn Any + Send + Sync>>,
+    by: HashMap<String, String>,
 }
 
 /// What came of a session's searches: whether the search finds what is wanted, without a word of what was asked.
@@ -242,7 +251,27 @@ impl Session {
             calls: AtomicU32::new(0),
             described: Mutex::default(),
             searches: Mutex::default(),
+            approvals: Mutex::default(),
         }
+    }
+
+    /// Remembers that a question was answered with yes, and by whom, until there are other rules.
+    pub(crate) fn remember_approval(&self, question: String, rules: Weak<dyn Any + Send + Sync>, by: String) {
+        let mut approvals = self.approvals();
+        if !approvals.are_under(&rules) {
+            *approvals = Approvals { rules: Some(rules), by: HashMap::new() };
+        }
+        approvals.by.insert(question, by);
+    }
+
+    /// Who answered a question with yes, under the same rules.
+    pub(crate) fn approval(&self, question: &str, rules: &Weak<dyn Any + Send + Sync>) -> Option<String> {
+        let approvals = self.approvals();
+        if approvals.are_under(rules) { approvals.by.get(question).cloned() } else { None }
+    }
+
+    fn approvals(&self) -> MutexGuard<'_, Approvals> {
+        self.approvals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session of the call that runs here: in a native tool's function, and in whatever it awaits without starting a
@@ -382,6 +411,12 @@ impl Session {
 
     fn described(&self) -> MutexGuard<'_, HashSet<(ToolId, String)>> {
         self.described.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Approvals {
+    fn are_under(&self, rules: &Weak<dyn Any + Send + Sync>) -> bool {
+        self.rules.as_ref().is_some_and(|known| Weak::ptr_eq(known, rules))
     }
 }
 

@@ -56,7 +56,7 @@ struct Asked(Mutex<Vec<String>>);
 impl Approver for Asked {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         self.0.lock().unwrap().push(request.why.to_string());
-        Box::pin(async { Approval::Approved { by: "the test".to_owned() } })
+        Box::pin(async { Approval::once("the test") })
     }
 }
 

@@ -1,5 +1,6 @@
 //! One module per command: it gathers, judges, and hands a report to the renderer.
 
+pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod check;

@@ -1,8 +1,13 @@
 //! `aster mcp serve`: the bridge, all tools, or one server, for an MCP client over standard input and output, or for many
 //! over HTTP.
 
+use std::sync::Arc;
+
+use aster_runtime::gate::approval::Desk;
 use aster_runtime::serve::{self, Interrupt, Parent, ServeError, Shape, http};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::args::{Global, Mode, Serve};
 use crate::compose::{self, Start};
@@ -27,8 +32,18 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
     if arguments.http.is_none() {
         parent.cancel_at_death(interrupt.stop.clone());
     }
+    let desk = arguments.approvals.map(|_| Arc::new(Desk::default()));
+    // Both are gone when this function ends: nobody is left who waits.
+    let _approvals = match (&desk, arguments.approvals) {
+        (Some(desk), Some(address)) => {
+            let (approvals, published) = compose::approvals(desk, address).await?;
+            let serving = approvals.serve(CancellationToken::new());
+            Some((AbortOnDropHandle::new(tokio::spawn(serving)), published))
+        }
+        _ => None,
+    };
     let (host, profile) =
-        compose::serving(global, &config, start, token.as_deref(), arguments.provider, output).await?;
+        compose::serving(global, &config, start, token.as_deref(), arguments.provider, desk, output).await?;
     let served = async {
         let Some(address) = arguments.http else {
             return serve::stdio(host, profile, shape, interrupt.stop).await;

@@ -68,12 +68,12 @@ fn in_others_hands(_: &Metadata) -> bool {
 }
 
 #[cfg(unix)]
-fn create_private(directory: &Path) -> io::Result<()> {
+pub(super) fn create_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 #[cfg(not(unix))]
-fn create_private(directory: &Path) -> io::Result<()> {
+pub(super) fn create_private(directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)
 }

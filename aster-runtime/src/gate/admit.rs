@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::approval::{self, Approval};
+use super::approval::{self, Approval, Cause};
 use super::egress::EgressPolicy;
 use super::hooks::{self, Judged, Said};
 use super::limits::Slot;
@@ -99,8 +99,9 @@ pub async fn admit(
     let by = match (&ruling.requirement, &ruling.rule) {
         (Requirement::Ask(why), place) => {
             tier = Tier::Restricted;
-            match approval::ask(gate, &call, why, client).await {
-                Approval::Approved { by } => match place {
+            let cause = Cause { why, asking: &ruling.asking, rules };
+            match approval::ask(gate, &call, &cause, client).await {
+                Approval::Approved { by, .. } => match place {
                     Some(place) => format!("{by}, asked by the rule at {place}"),
                     None => by,
                 },
@@ -130,9 +131,9 @@ async fn rule(rules: &Arc<Rules>, call: &Proposed) -> Ruling {
     // A file system may keep one waiting.
     let (waiting, waited) = (Arc::clone(rules), call.clone());
     let decided = tokio::task::spawn_blocking(move || decide(&waiting, &waited)).await;
-    decided.unwrap_or_else(|_| Ruling {
-        requirement: Requirement::Deny("the rules could not be asked; nothing was called".to_owned()),
-        rule: None,
+    decided.unwrap_or_else(|_| {
+        let message = "the rules could not be asked; nothing was called";
+        Ruling::new(Requirement::Deny(message.to_owned()))
     })
 }
 

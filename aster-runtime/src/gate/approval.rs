@@ -1,20 +1,34 @@
-//! Approval by a human: whom the gate asks about a Restricted call, and what they are shown.
+//! Approval by a human: whom the gate asks about a Restricted call, what they are shown, and how far an answer goes.
+//!
+//! An answer is one to a question: about this tool with this pin, for this reason, asked by these rules. One that is to hold
+//! for longer than a call is remembered in the session, and what differs in any of that asks again. Nothing that comes with
+//! a call is ever read as an answer.
 
+use std::any::Any;
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 mod client;
+mod desk;
+mod race;
 
 pub use client::{ClientApprover, TRUST};
+pub use desk::{Desk, Waiting};
+pub use race::Race;
 
 use super::Gate;
+use super::rules::Rules;
 use crate::call::Proposed;
+use crate::canonical;
 use crate::catalogue::Origin;
 use crate::id::ToolId;
 use crate::spec::Tier;
@@ -33,13 +47,23 @@ pub struct ApprovalRequest {
     pub tool: ToolId,
     /// Its tier.
     pub tier: Tier,
+    /// What its server is, where it is an external one: the command or the URL, without secrets.
+    pub endpoint: Option<String>,
     /// What it says it does, as one safe line.
     pub summary: String,
     /// The arguments, whole but for the values of those that the tool declares secret.
     pub arguments: Value,
     /// Why a human is asked.
     pub why: String,
+    /// Whether an answer can hold for more than this call.
+    pub remembers: bool,
 }
+
+/// How often the client of a call hears that it waits for a human.
+const TICK: Duration = Duration::from_secs(5);
+
+/// What one tick counts: a tool reports in ones after this, and progress must not go back.
+const STEP: f64 = 1e-6;
 
 impl fmt::Display for ApprovalRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,6 +73,10 @@ impl fmt::Display for ApprovalRequest {
         // (CommonMark 4.4): without them a `<!--` in the summary or in a value would hide the rest.
         writeln!(f, "\n    why you are asked: {}", text::one_line(&self.why, 500))?;
         writeln!(f, "    it says it does:   {}", self.summary)?;
+        match &self.endpoint {
+            Some(endpoint) => writeln!(f, "    its server is:     {}", text::visible(endpoint))?,
+            None => writeln!(f, "    its server is:     {}", self.tool.server())?,
+        }
         writeln!(f, "    arguments:")?;
         // Line by line, so that nothing in a value can move the cursor; nothing is cut.
         for line in arguments.lines() {
@@ -58,13 +86,29 @@ impl fmt::Display for ApprovalRequest {
     }
 }
 
+/// How far an approval goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalScope {
+    /// This call.
+    #[default]
+    Once,
+    /// Calls of this tool with exactly these arguments, in this session.
+    Arguments,
+    /// All calls of this tool in this session.
+    Session,
+}
+
 /// A human's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
-    /// The call may run, once.
+    /// The call may run.
     Approved {
         /// Who or what approved, for the audit.
         by: String,
+        /// Which others may too. Only what is asked again for the same reason: the tool has its pin still, and the same
+        /// rules and hooks ask with the same words.
+        scope: ApprovalScope,
     },
     /// It may not.
     Denied {
@@ -76,6 +120,14 @@ pub enum Approval {
         /// What the user can do about it, where the approver knows more than the gate: it ends a sentence.
         hint: Option<String>,
     },
+}
+
+impl Approval {
+    /// The call may run, once.
+    #[must_use]
+    pub fn once(by: impl Into<String>) -> Self {
+        Self::Approved { by: by.into(), scope: ApprovalScope::Once }
+    }
 }
 
 /// Asks a human.
@@ -92,15 +144,75 @@ pub trait Approver: Send + Sync {
         let _ = client;
         self.ask(request)
     }
+
+    /// Whether the client hears by progress that the call waits, so that it does not give up. Not where the question
+    /// stands on the client's own terminal.
+    fn keeps_client_waiting(&self) -> bool {
+        true
+    }
 }
 
+/// Why a human is asked.
+pub(super) struct Cause<'a> {
+    /// In words.
+    pub(super) why: &'a str,
+    /// Where the rules stand that ask.
+    pub(super) asking: &'a [Arc<str>],
+    /// The rules that they are among.
+    pub(super) rules: &'a Arc<Rules>,
+}
+
+/// A question as an answer to it is remembered: by all that was asked, with the arguments or without.
+fn question(call: &Proposed, cause: &Cause<'_>, scope: ApprovalScope) -> String {
+    let arguments = (scope == ApprovalScope::Arguments).then_some(&call.arguments);
+    let asked = json!({
+        "tool": call.tool.id().as_str(),
+        "pin": call.tool.digest(),
+        "why": cause.why,
+        "asking": cause.asking,
+        "arguments": arguments,
+    });
+    blake3::hash(canonical::to_string(&asked).as_bytes()).to_string()
+}
+
+/// Whether a human approves: one who is asked now, or one who was asked the same in this session and said that it holds.
 pub(super) async fn ask(
     gate: &Gate,
     call: &Proposed,
-    why: &str,
+    cause: &Cause<'_>,
     client: Option<&Arc<dyn ClientLink>>,
 ) -> Approval {
-    let id = call.tool.id();
+    // Whoever has not proved who it is may share what counts as its session with anybody.
+    let remembers = client.is_none_or(|client| client.client().vouched);
+    if !remembers {
+        return ask_now(gate, call, cause, client, false).await;
+    }
+    let rules = Arc::downgrade(cause.rules) as Weak<dyn Any + Send + Sync>;
+    for (scope, what) in [
+        (ApprovalScope::Session, "this session"),
+        (ApprovalScope::Arguments, "these arguments in this session"),
+    ] {
+        if let Some(by) = call.session.approval(&question(call, cause, scope), &rules) {
+            return Approval::once(format!("{by} (remembered for {what})"));
+        }
+    }
+    let answer = ask_now(gate, call, cause, client, true).await;
+    if let Approval::Approved { by, scope } = &answer
+        && *scope != ApprovalScope::Once
+    {
+        call.session.remember_approval(question(call, cause, *scope), rules, by.clone());
+    }
+    answer
+}
+
+async fn ask_now(
+    gate: &Gate,
+    call: &Proposed,
+    cause: &Cause<'_>,
+    client: Option<&Arc<dyn ClientLink>>,
+    remembers: bool,
+) -> Approval {
+    let (id, why) = (call.tool.id(), cause.why);
     let Some(approver) = &gate.approver else {
         return Approval::Denied { reason: nobody_to_ask(call, why, None) };
     };
@@ -109,11 +221,13 @@ pub(super) async fn ask(
         agent: call.session.agent().to_owned(),
         tool: id.clone(),
         tier: call.tool.tier(),
+        endpoint: gate.endpoints.get(id.server()).cloned(),
         summary: call.tool.summary().to_owned(),
         arguments: Value::Object(call.tool.shown(&call.arguments)),
         why: why.to_owned(),
+        remembers,
     };
-    let ask = AssertUnwindSafe(async { approver.ask_through(&request, client).await }).catch_unwind();
+    let ask = AssertUnwindSafe(ask_and_tell(&**approver, &request, client)).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
         Ok(Ok(Approval::Unasked { hint })) => {
             Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) }
@@ -126,6 +240,28 @@ pub(super) async fn ask(
                 gate.approval_timeout
             ),
         },
+    }
+}
+
+/// Asks, and lets the client hear meanwhile that the call waits.
+async fn ask_and_tell(
+    approver: &dyn Approver,
+    request: &ApprovalRequest,
+    client: Option<&Arc<dyn ClientLink>>,
+) -> Approval {
+    let mut answer = approver.ask_through(request, client);
+    let Some(told) = client.filter(|_| approver.keeps_client_waiting()) else { return answer.await };
+    let mut ticks = tokio::time::interval(TICK);
+    let mut progress = 0.0;
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            _ = ticks.tick() => {
+                progress += STEP;
+                told.progress(progress, None, Some("waiting for a human to approve the call"));
+            }
+        }
     }
 }
 
@@ -153,7 +289,8 @@ fn nobody_to_ask(call: &Proposed, why: &str, hint: Option<&str>) -> String {
     reason
 }
 
-/// Asks on the terminal the process was started from: shows the call and reads `y` or `n`.
+/// Asks on the terminal the process was started from: shows the call and reads `y` for this call, `a` for these arguments,
+/// `s` for the session, or anything else for no.
 ///
 /// Only for programs whose standard input is the user's: a server on stdio must not use it.
 #[derive(Debug, Default)]
@@ -171,17 +308,30 @@ impl Terminal {
 }
 
 impl Approver for Terminal {
+    fn keeps_client_waiting(&self) -> bool {
+        false
+    }
+
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         let turn = Arc::clone(&self.turn);
         let request = request.clone();
         Box::pin(async move {
+            // A thread that waits for a line cannot be taken back. What was no longer asked when its turn came is not
+            // put, and what is no longer asked meanwhile is said to be over: whatever is typed then answers nothing.
+            let asked = Asked(Arc::default());
+            let open = Arc::downgrade(&asked.0);
             let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                confirm(format_args!("\n{request}Allow this call?"))
-            });
-            match answer.await {
-                Ok(Ok(true)) => Approval::Approved { by: "the user at the terminal".to_owned() },
-                Ok(Ok(false)) => {
+                let put = open.upgrade().inspect(|put| put.store(true, Ordering::Relaxed)).is_some();
+                if put { decide(&request, request.remembers) } else { Ok(None) }
+            })
+            .await;
+            asked.0.store(false, Ordering::Relaxed);
+            match answer {
+                Ok(Ok(Some(scope))) => {
+                    Approval::Approved { by: "the user at the terminal".to_owned(), scope }
+                }
+                Ok(Ok(None)) => {
                     Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
                 }
                 Ok(Err(_)) | Err(_) => {
@@ -190,6 +340,49 @@ impl Approver for Terminal {
             }
         })
     }
+}
+
+/// A question on the terminal, and whether it stands there.
+struct Asked(Arc<AtomicBool>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.0.load(Ordering::Relaxed) {
+            let _ = writeln!(io::stderr(), "\n(This is no longer asked; press Enter.)");
+        }
+    }
+}
+
+/// Asks whoever sits at the terminal about a call, as [`confirm`] does; `None` is no. Without `remembers` an answer holds
+/// for one call.
+///
+/// # Errors
+///
+/// Where the terminal cannot be written or read.
+pub fn decide(call: impl fmt::Display, remembers: bool) -> io::Result<Option<ApprovalScope>> {
+    discard_typed();
+    put_call(&call, remembers, &mut io::stdin().lock(), &mut io::stderr())
+}
+
+fn put_call(
+    call: &dyn fmt::Display,
+    remembers: bool,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<ApprovalScope>> {
+    let choices = match remembers {
+        true => {
+            " y: yes, once; a: and whenever it has exactly these arguments; s: for the whole session [y/a/s/N] "
+        }
+        false => " [y/N] ",
+    };
+    let typed = read_answer(&format_args!("\n{call}Allow this call?{choices}"), input, output)?;
+    Ok(match typed.as_str() {
+        "y" | "yes" => Some(ApprovalScope::Once),
+        "a" if remembers => Some(ApprovalScope::Arguments),
+        "s" if remembers => Some(ApprovalScope::Session),
+        _ => None,
+    })
 }
 
 /// Asks whoever sits at the terminal, on standard input and error, and takes only what is typed after the question for
@@ -201,7 +394,9 @@ impl Approver for Terminal {
 pub fn confirm(question: impl fmt::Display) -> io::Result<bool> {
     discard_typed();
     // Standard error stays unlocked: a program that is interrupted meanwhile must be able to say so.
-    put(&question, &mut io::stdin().lock(), &mut io::stderr())
+    let question = format_args!("{question} [y/N] ");
+    let typed = read_answer(&question, &mut io::stdin().lock(), &mut io::stderr())?;
+    Ok(matches!(typed.as_str(), "y" | "yes"))
 }
 
 /// Forgets what was typed before anything was asked.
@@ -214,12 +409,16 @@ fn discard_typed() {
 #[cfg(not(unix))]
 fn discard_typed() {}
 
-fn put(question: &dyn fmt::Display, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<bool> {
-    write!(output, "{question} [y/N] ")?;
+fn read_answer(
+    question: &dyn fmt::Display,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<String> {
+    write!(output, "{question}")?;
     output.flush()?;
     let mut line = String::new();
     input.read_line(&mut line)?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(line.trim().to_lowercase())
 }
 
 #[cfg(test)]
@@ -234,29 +433,39 @@ mod tests {
             agent: "agent".into(),
             tool: ToolId::new("shell", "run"),
             tier: Tier::Restricted,
+            endpoint: Some("sh -c \u{202e}x".into()),
             summary: "Runs a command.".into(),
             arguments: json!({"command": "ls\u{1b}[2K\n\u{202e}rm -rf /"}),
             why: "the tool is Restricted".into(),
+            remembers: true,
         };
-        for (typed, yes) in [
-            ("y\n", true),
-            (" Yes\r\n", true),
-            ("YES\n", true),
-            ("\n", false),
-            ("", false),
-            ("yep\n", false),
-            ("y y\n", false),
-            ("\u{202e}y\n", false),
+        use ApprovalScope::{Arguments, Once, Session};
+        for (typed, longer, answer) in [
+            ("y\n", true, Some(Once)),
+            (" Yes\r\n", true, Some(Once)),
+            ("YES\n", false, Some(Once)),
+            ("a\n", true, Some(Arguments)),
+            ("S\n", true, Some(Session)),
+            ("a\n", false, None),
+            ("s\n", false, None),
+            ("\n", true, None),
+            ("", true, None),
+            ("yep\n", true, None),
+            ("all\n", true, None),
+            ("y y\n", true, None),
+            ("\u{202e}y\n", true, None),
         ] {
             let mut shown = Vec::new();
-            assert_eq!(put(&request, &mut typed.as_bytes(), &mut shown).unwrap(), yes, "{typed:?}");
+            let given = put_call(&request, longer, &mut typed.as_bytes(), &mut shown).unwrap();
+            assert_eq!(given, answer, "{typed:?}");
             let shown = String::from_utf8(shown).unwrap();
             assert!(shown.contains("rm -rf /") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
             // As Markdown it is a paragraph, a code block with all that strangers wrote, and the question.
-            let (_, block) = shown.split_once("\n\n").unwrap();
+            let (_, block) = shown.trim_start().split_once("\n\n").unwrap();
             let (block, question) = block.split_once("\n\n").unwrap();
             assert!(block.lines().all(|line| line.starts_with("    ")), "{shown}");
-            assert_eq!(question, " [y/N] ");
+            assert!(question.starts_with("Allow this call? ") && question.ends_with("/N] "), "{question}");
+            assert_eq!(question.contains("[y/a/s/N]"), longer);
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod rules;
 pub mod secrets;
 mod withhold;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct Gate {
     pub approver: Option<Arc<dyn Approver>>,
     /// How long a human may take to answer.
     pub approval_timeout: Duration,
+    /// What the external servers are, by name: their command or URL, for whoever is asked.
+    pub endpoints: HashMap<String, String>,
     /// What looks at every call first.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The rules, as they are now.
@@ -56,6 +59,7 @@ impl Default for Gate {
         Self {
             approver: None,
             approval_timeout: Duration::from_secs(300),
+            endpoints: HashMap::new(),
             hooks: Vec::new(),
             rules: watch::channel(Arc::default()).1,
             egress: EgressPolicy::default(),

@@ -52,7 +52,7 @@ impl Approver for Script {
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Box::pin(async move {
             match answer {
-                Some(Answer::Approve) => Approval::Approved { by: "a test".to_owned() },
+                Some(Answer::Approve) => Approval::once("a test"),
                 Some(Answer::Deny(reason)) => Approval::Denied { reason: reason.to_owned() },
                 Some(Answer::Silence) => std::future::pending().await,
                 None => Approval::Denied { reason: "the script has no more answers".to_owned() },

@@ -170,6 +170,17 @@ impl Upstream for StdioUpstream {
         self.server.settings.clone()
     }
 
+    fn endpoint(&self) -> Option<String> {
+        let words = std::iter::once(&self.server.command).chain(&self.server.args);
+        // A word with a space in it, or an empty one, would read as another number of words.
+        let quoted = |word: &String| match word.contains(|c: char| c.is_whitespace() || c == '"') {
+            false if !word.is_empty() => word.clone(),
+            _ => format!("{word:?}"),
+        };
+        let line = words.map(quoted).collect::<Vec<_>>().join(" ");
+        Some(self.diagnostics.redact(&line).into_owned())
+    }
+
     fn listing(&self) -> watch::Receiver<Arc<Listing>> {
         self.listing.clone()
     }

@@ -5,26 +5,19 @@
 //! that the user started, or that has proved who it is.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 use serde_json::json;
 
-use super::{Approval, ApprovalRequest, Approver};
+use super::{Approval, ApprovalRequest, ApprovalScope, Approver};
 use crate::text::is_plain;
 use crate::tool::{AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, Elicitation, Elicited};
 
 /// The setting of `aster.yaml` that names the clients which count.
 pub const TRUST: &str = "mcp.approval.clients";
 
-/// How often the client hears that its user is still being asked.
-const TICK: Duration = Duration::from_secs(5);
-
 /// How long a question may be, in bytes. A client may cut what it cannot show, and what was cut nobody has approved.
 const LONGEST: usize = 32 << 10;
-
-/// What one tick counts: a tool reports in ones after this, and progress must not go back.
-const STEP: f64 = 1e-6;
 
 /// Asks the user of the client that called, by a form (MCP, client features, elicitation), where the client is one of those
 /// that the user trusts to show it to a human. All others are left to the next approver, if there is one.
@@ -103,22 +96,13 @@ async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -
         Ok(form) => form,
         Err(error) => return denied(&error.to_string()),
     };
-    let mut answers = client.ask(vec![form]);
-    let mut ticks = tokio::time::interval(TICK);
-    let mut progress = 0.0;
-    let answer = loop {
-        tokio::select! {
-            biased;
-            answer = &mut answers => break answer.into_iter().next().unwrap_or(Err(AskError::Closed)),
-            _ = ticks.tick() => {
-                progress += STEP;
-                client.progress(progress, None, Some("waiting for the user to approve the call"));
-            }
-        }
-    };
-    match answer {
+    let answer = client.ask(vec![form]).await.into_iter().next();
+    match answer.unwrap_or(Err(AskError::Closed)) {
         Ok(ClientAnswer::Form(Elicited::Accepted(answer))) if answer.get("approve") == Some(&true.into()) => {
-            Approval::Approved { by: format!("the user of the client {name}") }
+            let scope = answer.get("scope").cloned().map_or(Ok(ApprovalScope::Once), serde_json::from_value);
+            // What cannot be read was not said.
+            let scope = scope.unwrap_or_default();
+            Approval::Approved { by: format!("the user of the client {name}"), scope }
         }
         Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => {
             denied("the user denied the call")
@@ -131,13 +115,22 @@ async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -
 
 /// What the user is shown: exactly what will be sent. An answer that came with the call is none.
 fn form(request: &ApprovalRequest) -> Result<ClientRequest, AskError> {
-    let schema = json!({
+    let mut schema = json!({
         "type": "object",
         "properties": {
-            "approve": {"type": "boolean", "title": "Allow this call", "description": "Once, with exactly these arguments.", "default": false},
+            "approve": {"type": "boolean", "title": "Allow this call", "description": "With exactly these arguments.", "default": false},
         },
         "required": ["approve"],
     });
+    if request.remembers {
+        schema["properties"]["scope"] = json!({
+            "type": "string",
+            "title": "For how long",
+            "enum": ["once", "arguments", "session"],
+            "enumNames": ["This call", "Whenever it has exactly these arguments, in this session", "Whatever its arguments, in this session"],
+            "default": "once",
+        });
+    }
     let message = format!("{request}Allow this call?");
     if message.len() > LONGEST {
         return Err(AskError::Invalid("the call is too long for a client to show it whole".to_owned()));

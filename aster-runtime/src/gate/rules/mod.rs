@@ -202,19 +202,28 @@ pub struct Ruling {
     pub requirement: Requirement,
     /// Where the rule stands that decided, unless it was the tier.
     pub rule: Option<Arc<str>>,
+    /// Where all the rules stand that ask: an answer to one of them is none to another.
+    pub asking: Vec<Arc<str>>,
 }
 
 impl Ruling {
-    /// The same after hooks were heard: whether one wants a human to be asked, and why; else whether one wants nobody to be
-    /// asked. That lifts what a rule, an annotation or the default asks for, and as little else as a rule that allows.
+    /// What a call needs, whatever the rules say.
+    #[must_use]
+    pub(crate) fn new(requirement: Requirement) -> Self {
+        Self { requirement, rule: None, asking: Vec::new() }
+    }
+
+    /// The same after hooks were heard: whether one wants a human to be asked, and why, which the human is told beside what
+    /// else asks; else whether one wants nobody to be asked. That lifts what a rule, an annotation or the default asks for, and as little else as a rule that allows.
     #[must_use]
     pub fn heard(self, tool: &Tool, ask: Option<&str>, allow: bool) -> Self {
         match (&self.requirement, ask) {
-            (Requirement::Run, Some(why)) => {
-                Self { requirement: Requirement::Ask(why.to_owned().into()), rule: None }
+            (Requirement::Run, Some(why)) => Self::new(Requirement::Ask(why.to_owned().into())),
+            (Requirement::Ask(asks), Some(why)) => {
+                Self { requirement: Requirement::Ask(format!("{asks}, and {why}").into()), ..self }
             }
             (Requirement::Ask(_), None) if allow && !is_declared_restricted(tool) => {
-                Self { requirement: Requirement::Run, rule: None }
+                Self::new(Requirement::Run)
             }
             _ => self,
         }
@@ -302,7 +311,10 @@ impl Rules {
     pub fn decide(&self, facts: &Facts<'_>) -> Ruling {
         let tool = facts.tool;
         let first = self.matching(facts).next();
-        let by = |rule: &Rule, requirement| Ruling { requirement, rule: Some(Arc::clone(&rule.place)) };
+        let by = |rule: &Rule, requirement| Ruling {
+            rule: Some(Arc::clone(&rule.place)),
+            ..Ruling::new(requirement)
+        };
         let ask = |why: &'static str| Requirement::Ask(Cow::Borrowed(why));
         let restricted = tool.tier() == Tier::Restricted;
         let declared = is_declared_restricted(tool);
@@ -314,21 +326,25 @@ impl Rules {
                      called; the user has to mend them: {}",
                     self.unreadable.join("; ")
                 );
-                Ruling { requirement: Requirement::Deny(message), rule: None }
+                Ruling::new(Requirement::Deny(message))
             }
             Some(rule) if rule.action == Action::Ask => {
                 let asks = rule.question();
                 let why = if declared { format!("{RESTRICTED}, and {asks}") } else { asks };
-                by(rule, Requirement::Ask(why.into()))
+                let asking = self.matching(facts).filter(|rule| rule.action == Action::Ask);
+                let asking = asking.map(|rule| Arc::clone(&rule.place)).collect();
+                Ruling { asking, ..by(rule, Requirement::Ask(why.into())) }
             }
-            _ if declared => Ruling { requirement: ask(RESTRICTED), rule: None },
+            _ if declared => Ruling::new(ask(RESTRICTED)),
             Some(rule) => by(rule, Requirement::Run),
-            None if restricted => Ruling { requirement: ask(RESTRICTED), rule: None },
+            None if restricted => Ruling::new(ask(RESTRICTED)),
             None => match &self.default_ask {
-                Some(place) => {
-                    Ruling { requirement: ask("no rule allows it"), rule: Some(Arc::clone(place)) }
-                }
-                None => Ruling { requirement: Requirement::Run, rule: None },
+                Some(place) => Ruling {
+                    rule: Some(Arc::clone(place)),
+                    asking: vec![Arc::clone(place)],
+                    ..Ruling::new(ask("no rule allows it"))
+                },
+                None => Ruling::new(Requirement::Run),
             },
         }
     }

@@ -4,6 +4,7 @@
 //! rmcp speaks the protocol. What stands before it here are the checks that it lacks or leaves open: who may ask, how
 //! much, and for how long. Nothing of a request is read before its `Host`, `Origin` and token are known to be good.
 
+pub mod approvals;
 mod guard;
 mod listen;
 mod page;
