@@ -94,6 +94,8 @@ pub(crate) struct Argument {
     pub pattern: Option<String>,
     pub example: Option<Expr>,
     pub url: bool,
+    /// Said to be no URL, though it is called like one.
+    pub free: bool,
     pub path: bool,
     pub secret: bool,
     pub header: Option<String>,

@@ -402,6 +402,7 @@ const BROKEN: ToolSpec = ToolSpec {
     alias: None,
     egress: &[],
     url_arguments: &[],
+    free_arguments: &[],
     path_arguments: &[],
     secret_arguments: &[],
     whole: false,

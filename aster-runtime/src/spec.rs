@@ -162,6 +162,8 @@ pub struct ToolSpec {
     pub egress: &'static [&'static str],
     /// The arguments that name a URL and so stand under egress.
     pub url_arguments: &'static [&'static str],
+    /// The arguments that are called like a URL and are none.
+    pub free_arguments: &'static [&'static str],
     /// The arguments that name a file or folder, for a host's hooks.
     pub path_arguments: &'static [&'static str],
     /// The arguments that no record shows.

@@ -316,6 +316,7 @@ fn argument<'a>(
             pattern: options.pattern.as_ref().map(LitStr::value),
             example: options.example,
             url: is_url,
+            free: options.url == Some(false),
             path: options.path,
             secret: options.secret,
             header: options.header.as_ref().map(LitStr::value),

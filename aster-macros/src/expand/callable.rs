@@ -141,6 +141,7 @@ fn tool_spec(
         quote!(&[#(#names),*])
     };
     let urls = named(|argument| argument.url);
+    let free = named(|argument| argument.free);
     let paths = named(|argument| argument.path);
     let secrets = named(|argument| argument.secret);
     let whole = tool.whole.is_some();
@@ -167,6 +168,7 @@ fn tool_spec(
             alias: #alias,
             egress: &[#(#egress),*],
             url_arguments: #urls,
+            free_arguments: #free,
             path_arguments: #paths,
             secret_arguments: #secrets,
             whole: #whole,

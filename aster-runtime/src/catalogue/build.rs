@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Origin, Prompt, Resource, Server, TierSource, Tool, schema, url_arguments};
+use super::{Origin, Prompt, Resource, Server, TierSource, Tool, said_to_be_none, schema, url_arguments};
 use crate::gate::egress::Governed;
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
@@ -270,6 +270,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
     };
     let governed = Governed::of(&schema)
         .with(spec.url_arguments.iter().copied())
+        .without(spec.free_arguments.iter().copied().chain(said_to_be_none(&schema)))
         .open_world(spec.annotations.open_world == Some(true));
     let group = spec.group.map_or(part.server.group.as_str(), |group| group.name());
     let urls = url_arguments(spec, &schema);

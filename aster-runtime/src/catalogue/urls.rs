@@ -15,14 +15,22 @@ pub(crate) fn url_arguments(tool: &ToolSpec, schema: &Value) -> Vec<String> {
         let reference = property.get("$ref")?.as_str()?.strip_prefix('#')?;
         schema.pointer(reference).cloned()
     };
-    let is_said_not_to = |property: &Value| property.get("x-egress") == Some(&Value::Bool(false));
     properties(schema)
-        .filter(|(_, property)| !is_said_not_to(property))
+        .filter(|(_, property)| !is_said_to_be_none(property))
         .filter(|(name, property)| {
             takes_url(name, property) || definition(property).is_some_and(|target| takes_url(name, &target))
         })
         .map(|(name, _)| name.to_owned())
         .collect()
+}
+
+/// The arguments of a native tool whose schema says that they are no URLs. A stranger's schema says nothing of the kind.
+pub(crate) fn said_to_be_none(schema: &Value) -> impl Iterator<Item = &str> {
+    properties(schema).filter(|(_, property)| is_said_to_be_none(property)).map(|(name, _)| name)
+}
+
+fn is_said_to_be_none(property: &Value) -> bool {
+    property.get("x-egress") == Some(&Value::Bool(false))
 }
 
 /// Whether a parameter takes a URL, by the format of its schema, or by its name where it takes a text.

@@ -169,7 +169,7 @@ fn question(call: &Proposed, cause: &Cause<'_>, scope: ApprovalScope) -> String 
         "tool": call.tool.id().as_str(),
         "pin": call.tool.digest(),
         "why": cause.why,
-        "asking": cause.asking,
+        "asking": cause.asking.iter().map(|place| &**place).collect::<Vec<&str>>(),
         "arguments": arguments,
     });
     blake3::hash(canonical::to_string(&asked).as_bytes()).to_string()
