@@ -322,7 +322,8 @@ async fn base64_hides_nothing_from_callers_and_records() {
     let token = token();
     // One stray byte, no padding, the other alphabet, lines: some client reads each of them.
     let bytes = [b"\xff?>".as_slice(), token.as_bytes(), b"?"].concat();
-    let lines = STANDARD.encode(&bytes).as_bytes().chunks(12).map(|line| [line, b"\n"].concat()).collect::<Vec<_>>();
+    let lines =
+        STANDARD.encode(&bytes).as_bytes().chunks(12).map(|line| [line, b"\n"].concat()).collect::<Vec<_>>();
     let blobs = [
         STANDARD.encode(&bytes),
         STANDARD_NO_PAD.encode(&bytes),
@@ -341,10 +342,8 @@ async fn base64_hides_nothing_from_callers_and_records() {
         }
     }
     // Nor does a record have it where the policy lets it through.
-    let open = bench_with(|builder| {
-        builder.secret_policy(policy(Outgoing::Allow).incoming(Incoming::Allow))
-    })
-    .await;
+    let open =
+        bench_with(|builder| builder.secret_policy(policy(Outgoing::Allow).incoming(Incoming::Allow))).await;
     let blob = STANDARD.encode(&bytes);
     let answer = json!({"content": [{"type": "resource", "resource": {"uri": "file:///x", "blob": blob}}]});
     open.teller.will_answer(Ok(answer));
@@ -415,13 +414,15 @@ async fn what_a_hook_says_and_makes_of_a_call_is_recorded_without_its_secrets() 
         (Talker(|verdict, why| with(verdict, Wish::Ask(why))), "ask"),
         (Talker(|verdict, _| verdict), "rewrite"),
     ] {
-        // The vault is the host's own, so that the rule asks where the hook does not allow.
-        let rule = Rule::new("vault/keep", Action::Ask);
-        let bench = bench_with(|builder| builder.hook(Arc::new(talker)).rules(Rules::from_iter([rule]))).await;
+        let rules = Rules::new([Rule::new(Action::Ask, "the test's rule")]);
+        let bench = bench_with(|builder| builder.hook(Arc::new(talker)).rules(rules)).await;
         let ended = bench.call("vault/keep", json!({"name": "x", "value": "sesame"})).await;
         let records = bench.audit.0.lock().unwrap().clone();
         let last = records.last().unwrap();
-        assert_eq!((&last["hooks"][0]["verdict"], &last["hooks"][0]["rewrote"]), (&json!(verdict), &json!(true)));
+        assert_eq!(
+            (&last["hooks"][0]["verdict"], &last["hooks"][0]["rewrote"]),
+            (&json!(verdict), &json!(true))
+        );
         assert_eq!(last["arguments"]["name"], "renamed", "{verdict}: {last}");
         // Nobody can be asked here.
         let denied = (verdict != "allow").then_some(Check::Approval);

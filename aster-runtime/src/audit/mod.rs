@@ -381,7 +381,8 @@ impl Trail {
             self.arguments(&arguments);
         }
         // A hook may repeat what it was given.
-        let hidden = |said: &Said| Said { reason: said.reason.as_deref().map(|why| self.safe(why)), ..said.clone() };
+        let hidden =
+            |said: &Said| Said { reason: said.reason.as_deref().map(|why| self.safe(why)), ..said.clone() };
         self.record.hooks = self.heard.said.iter().map(hidden).collect();
     }
 

@@ -25,7 +25,6 @@ use crate::tool::{ClientLink, JsonObject};
 #[derive(Debug)]
 pub struct Admitted {
     call: Proposed,
-    rewritten: bool,
     by: String,
     context: Vec<String>,
     tier: Tier,
@@ -37,12 +36,6 @@ impl Admitted {
     #[must_use]
     pub fn call(&self) -> &Proposed {
         &self.call
-    }
-
-    /// Whether a hook gave it other arguments.
-    #[must_use]
-    pub fn is_rewritten(&self) -> bool {
-        self.rewritten
     }
 
     /// By what it was admitted: its tier, a rule, or who approved.
@@ -86,8 +79,7 @@ pub async fn admit(
     check_arguments(&call)?;
     let judged = hooks::before(&gate.hooks, &mut call, heard, check_arguments).await?;
     // First, so that rules and egress judge what is sent.
-    let cleaned = clean_secrets(gate, &mut call)?;
-    if cleaned {
+    if clean_secrets(gate, &mut call)? {
         heard.arguments = Some(call.arguments.clone());
     }
     let rules = scope.rules();
@@ -122,7 +114,7 @@ pub async fn admit(
     let slot = gate.limits.enter(&call).await?;
     check_same_rules(gate, rules, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
-    Ok(Admitted { call, rewritten: judged.rewritten || cleaned, by, tier, context: judged.context, slot })
+    Ok(Admitted { call, by, tier, context: judged.context, slot })
 }
 
 /// What the rules and the tier ask for.

@@ -6,9 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::secrets::{Incoming, Places, Redactor, SecretPolicy};
-use crate::tool::{
-    AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, LogLevel, ToolResult,
-};
+use crate::tool::{AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, LogLevel, ToolResult};
 
 /// The member of a result's `_meta` that says what was withheld: a list of `{"pointer", "kind"}`, of which
 /// there are a hundred at most; then `{"more"}` says how many it leaves out.

@@ -251,8 +251,6 @@ pub struct Heard {
 /// What the hooks together say of a call that they do not refuse.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Whether the arguments are others than those proposed.
-    pub(crate) rewritten: bool,
     /// Why a human is to be asked.
     pub(crate) ask: Option<String>,
     /// Why nobody need be.
@@ -277,7 +275,6 @@ pub(crate) async fn before(
         if let Some(arguments) = judged.take_in(answer, &mut heard.said)? {
             heard.arguments = Some(arguments.clone());
             call.arguments = arguments;
-            judged.rewritten = true;
             check(call)?;
         }
     }

@@ -95,7 +95,8 @@ pub(super) fn finds_any(redactor: &Redactor, object: &Map<String, Value>) -> boo
 }
 
 fn find<'v>(redactor: &Redactor, visit: impl FnOnce(&mut Leaves<'v, '_>)) -> Found {
-    let mut leaves = Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::default() };
+    let mut leaves =
+        Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::default() };
     if redactor.is_idle() {
         return leaves.found;
     }
@@ -362,8 +363,8 @@ impl Pointers<'_> {
                 self.places.more += 1;
                 continue;
             }
-            let pointer =
-                pointer.get_or_insert_with(|| self.steps.iter().flat_map(|step| ["/", step]).collect::<String>());
+            let pointer = pointer
+                .get_or_insert_with(|| self.steps.iter().flat_map(|step| ["/", step]).collect::<String>());
             let place = Place { pointer: pointer.clone(), kind: finding.kind, severity: finding.severity };
             self.places.listed.push(place);
         }
