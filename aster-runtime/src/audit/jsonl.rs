@@ -130,7 +130,14 @@ impl Writer {
         head.since = Link::parse(&first).and_then(|link| link.written()).unwrap_or_else(millis);
         head.bytes = end.whole;
         let mut writer = Self { file, files: Some(files), segments, head };
-        if !end.torn.is_empty() {
+        let follows = |link: Link<'_>, head: &Head| {
+            link.chain == head.chain && link.sequence == head.sequence + 1 && link.previous() == head.digest
+        };
+        if Link::parse(&end.torn).is_some_and(|link| follows(link, &writer.head)) {
+            // Only its line feed is missing.
+            writer.file.write_all(b"\n")?;
+            writer.head.advance(&end.torn, millis());
+        } else if !end.torn.is_empty() {
             let note = Note::Torn { bytes: end.torn.len() as u64, digest: blake3::hash(&end.torn) };
             let line = writer.head.seal(&note.object(&now()));
             writer.file.write_all(&[b"\n", &*line, b"\n"].concat())?;

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn however_it_is_written() {
         let redactor = Redactor::new(["hunter2hunter2"]);
-        let bytes = [b"\xff\xfe>>?? ".as_slice(), b"hunter2hunter2", b"\xc3 end"].concat();
+        let bytes = [b"\xff\xfe>>?? ".as_slice(), b"hunter2hunter2", b"\xc3 ends"].concat();
         let wrapped = |text: String| {
             let lines = text.as_bytes().chunks(7).map(|line| String::from_utf8_lossy(line).into_owned());
             lines.collect::<Vec<_>>().join("\r\n")
