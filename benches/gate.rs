@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::call::Proposed;
+use aster_runtime::gate::hooks::Heard;
 use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::gate::rules::{Action, Rule, Rules};
 use aster_runtime::gate::{self, Gate};
@@ -87,7 +88,7 @@ fn main() {
             let began = Instant::now();
             for _ in 0..calls {
                 let call = proposed.clone();
-                gate::admit(&gate, &scope, call, None, &mut Vec::new()).await.expect("it is admitted");
+                gate::admit(&gate, &scope, call, None, &mut Heard::default()).await.expect("it is admitted");
             }
             began.elapsed()
         })

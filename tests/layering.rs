@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "audit",
         &[
             "gate::Admitted",
+            "gate::hooks::Heard",
             "gate::hooks::Said",
             "gate::secrets",
             "call",

@@ -294,7 +294,7 @@ fn check(redactor: &Redactor, (kind, make, beside): &Row, seed: u64) {
         json!({ "headers": { "x": [beside] } }),
         json!({ beside.clone(): true }),
     ] {
-        let places = redactor.scan(value.as_object().unwrap());
+        let places = redactor.scan(value.as_object().unwrap()).listed;
         assert!(places.iter().any(|place| place.kind == *kind), "{kind}: {value}: {places:?}");
         assert!(places.iter().all(|place| !place.pointer.contains(&secret)), "{places:?}");
         assert_gone(&redactor.redact_value(&value).to_string(), &secret, kind);
@@ -330,7 +330,7 @@ proptest! {
             let fields: serde_json::Map<String, Value> =
                 pieces.iter().enumerate().map(|(at, piece)| (format!("part{at}"), json!(piece))).collect();
             for value in [json!({"parts": ["before", pieces, "after"]}), json!({"first": "x", "rest": fields, "last": "y"})] {
-                let places = redactor.scan(value.as_object().unwrap());
+                let places = redactor.scan(value.as_object().unwrap()).listed;
                 prop_assert!(places.iter().any(|place| place.kind == *kind), "{kind}: {value}: {places:?}");
                 let redacted = redactor.redact_value(&value);
                 let left: String = redacted.to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
@@ -359,7 +359,7 @@ proptest! {
         ];
         for text in encodings {
             let value = json!({"q": text});
-            let places = redactor.scan(value.as_object().unwrap());
+            let places = redactor.scan(value.as_object().unwrap()).listed;
             prop_assert_eq!(places.len(), 1, "{}", text);
             prop_assert_eq!(places[0].kind, secrets::CONFIGURED);
         }
@@ -461,7 +461,7 @@ fn the_lists_of_real_servers_have_none() {
             assert_eq!(redactor.find(&text), [], "{}", path.display());
             for tool in serde_json::from_str::<Vec<Value>>(&text).unwrap() {
                 tools += 1;
-                assert_eq!(redactor.scan(tool.as_object().unwrap()), [], "{}: {tool}", path.display());
+                assert_eq!(redactor.scan(tool.as_object().unwrap()).listed, [], "{}: {tool}", path.display());
             }
         }
     }

@@ -5,20 +5,23 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Record, Traced};
-use aster_runtime::call::{Check, Completed, Outcome};
+use aster_runtime::call::{Check, Completed, Outcome, Proposed};
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::WITHHELD;
-use aster_runtime::gate::secrets::{Incoming, Outgoing, SecretPolicy};
+use aster_runtime::gate::hooks::{Hook, Verdict, Wish};
+use aster_runtime::gate::rules::{Action, Rule, Rules};
+use aster_runtime::gate::secrets::{Incoming, Outgoing, SecretPolicy, Severity};
 use aster_runtime::tool::{ClientLink, LogLevel};
 use aster_runtime::{
     CallOptions, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolResult, catalogue,
     mcp_server, mcp_tool,
 };
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -296,10 +299,10 @@ async fn a_result_is_shown_without_its_secrets_and_says_so() {
         [
             "/content/0/text",
             "/content/1/resource/text",
+            "/content/2/resource/blob",
             "/structuredContent/deep/0/key",
             "/structuredContent/[redacted]",
             "/_meta/vendor/t",
-            "/content/2/resource/blob",
         ]
     );
     // Most results have none, and pass as they came.
@@ -311,6 +314,123 @@ async fn a_result_is_shown_without_its_secrets_and_says_so() {
     open.teller.will_answer(Ok(json!({"content": [{"type": "text", "text": token}]})));
     assert_eq!(open.call("teller/tell", json!({})).await.result.to_text(), token);
     assert!(!open.records().contains(&token), "{}", open.records());
+}
+
+#[tokio::test]
+async fn base64_hides_nothing_from_callers_and_records() {
+    let bench = bench().await;
+    let token = token();
+    // One stray byte, no padding, the other alphabet, lines: some client reads each of them.
+    let bytes = [b"\xff?>".as_slice(), token.as_bytes(), b"?"].concat();
+    let lines =
+        STANDARD.encode(&bytes).as_bytes().chunks(12).map(|line| [line, b"\n"].concat()).collect::<Vec<_>>();
+    let blobs = [
+        STANDARD.encode(&bytes),
+        STANDARD_NO_PAD.encode(&bytes),
+        URL_SAFE_NO_PAD.encode(&bytes),
+        String::from_utf8(lines.concat()).unwrap(),
+    ];
+    for blob in blobs {
+        bench.teller.will_answer(Ok(json!({
+            "contents": [{"uri": "file:///x", "blob": blob}],
+            "messages": [{"role": "user", "content": {"type": "resource", "resource": {"blob": blob}}}],
+        })));
+        let shown = bench.call("teller/tell", json!({})).await.result.into_value();
+        for pointer in ["/contents/0/blob", "/messages/0/content/resource/blob"] {
+            let shown = STANDARD.decode(shown.pointer(pointer).unwrap().as_str().unwrap()).unwrap();
+            assert_eq!(shown, b"\xff?>[redacted]?", "{pointer}: {blob}");
+        }
+    }
+    // Nor does a record have it where the policy lets it through.
+    let open =
+        bench_with(|builder| builder.secret_policy(policy(Outgoing::Allow).incoming(Incoming::Allow))).await;
+    let blob = STANDARD.encode(&bytes);
+    let answer = json!({"content": [{"type": "resource", "resource": {"uri": "file:///x", "blob": blob}}]});
+    open.teller.will_answer(Ok(answer));
+    let shown = open.call("teller/tell", json!({"file": {"blob": blob}})).await.result.into_value();
+    assert_eq!(shown["content"][0]["resource"]["blob"], blob);
+    let records = open.records();
+    assert!(records.contains("\"result\"") && records.contains("\"file\""), "{records}");
+    assert!(!records.contains(&blob), "{records}");
+}
+
+#[tokio::test]
+async fn a_result_of_nothing_but_secrets_is_told_in_a_hundred_places() {
+    let bench = bench().await;
+    let token = token();
+    let keys: Vec<&str> = vec![&token; 20_000];
+    bench.teller.will_answer(Ok(json!({"content": [], "structuredContent": {"keys": keys}})));
+    let began = Instant::now();
+    let shown = bench.call("teller/tell", json!({})).await.result.into_value();
+    // Where every place is compared with all before it, these are minutes.
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(!shown.to_string().contains(&token));
+    let withheld = shown["_meta"][WITHHELD].as_array().unwrap();
+    assert_eq!((withheld.len(), &withheld[100]), (101, &json!({"more": 19_900})));
+    let note = shown["content"][0]["text"].as_str().unwrap();
+    assert!(note.contains("/structuredContent/keys/9 and 19990 more."), "{note}");
+}
+
+#[tokio::test]
+async fn a_record_has_no_secret_that_a_stricter_policy_knows_and_none_fewer_for_a_laxer_one() {
+    let low = format!("sk_test_{}", "Zk3Rj8Qm1Tz7Lw5Xv9BnC4Hd");
+    for (least, key, kept) in
+        [(Severity::Low, &low, false), (Severity::Medium, &low, true), (Severity::High, &token(), false)]
+    {
+        let policy = policy(Outgoing::Allow).incoming(Incoming::Allow).least(least);
+        let bench = bench_with(|builder| builder.secret_policy(policy)).await;
+        assert_eq!(bench.call("teller/tell", json!({"note": key})).await.outcome, Outcome::Ok);
+        assert_eq!(bench.records().contains(key.as_str()), kept, "{least:?}: {}", bench.records());
+    }
+}
+
+/// Says what it was given, gives the call another secret, and wants this of it.
+struct Talker(fn(Verdict, String) -> Verdict);
+
+impl Hook for Talker {
+    fn changes(&self) -> bool {
+        true
+    }
+
+    fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, String>> {
+        Box::pin(async {
+            let mut arguments = call.arguments.clone();
+            let old = arguments.insert("value".to_owned(), json!("the other word")).unwrap();
+            arguments.insert("name".to_owned(), json!("renamed"));
+            let why = format!("it was {} and {}", old.as_str().unwrap(), token());
+            Ok((self.0)(Verdict::rewrite(arguments), why))
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_a_hook_says_and_makes_of_a_call_is_recorded_without_its_secrets() {
+    fn with(mut verdict: Verdict, wish: Wish) -> Verdict {
+        verdict.wish = Some(wish);
+        verdict
+    }
+    for (talker, verdict) in [
+        (Talker(|verdict, why| with(verdict, Wish::Allow(why))), "allow"),
+        (Talker(|verdict, why| with(verdict, Wish::Ask(why))), "ask"),
+        (Talker(|verdict, _| verdict), "rewrite"),
+    ] {
+        let rules = Rules::new([Rule::new(Action::Ask, "the test's rule")]);
+        let bench = bench_with(|builder| builder.hook(Arc::new(talker)).rules(rules)).await;
+        let ended = bench.call("vault/keep", json!({"name": "x", "value": "sesame"})).await;
+        let records = bench.audit.0.lock().unwrap().clone();
+        let last = records.last().unwrap();
+        assert_eq!(
+            (&last["hooks"][0]["verdict"], &last["hooks"][0]["rewrote"]),
+            (&json!(verdict), &json!(true))
+        );
+        assert_eq!(last["arguments"]["name"], "renamed", "{verdict}: {last}");
+        // Nobody can be asked here.
+        let denied = (verdict != "allow").then_some(Check::Approval);
+        assert_eq!(ended.denied, denied, "{last}");
+        let text = bench.records();
+        assert!(!text.contains("sesame") && !text.contains("the other word"), "{text}");
+        assert!(!text.contains(&token()), "{text}");
+    }
 }
 
 #[tokio::test]

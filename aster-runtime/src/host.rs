@@ -30,7 +30,7 @@ use crate::gate::egress::EgressPolicy;
 use crate::gate::hooks::{self, Done, Hook};
 use crate::gate::limits::Limits;
 use crate::gate::rules::{Rule, Rules, Ruling};
-use crate::gate::secrets::{Redactor, SecretPolicy, Severity};
+use crate::gate::secrets::{Redactor, SecretPolicy};
 use crate::gate::{self, Admitted, Gate};
 use crate::id::{self, NameError, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
@@ -338,8 +338,8 @@ impl HostBuilder {
         let mut gate = self.gate;
         gate.secrets = gate.secrets.known(&self.secrets);
         // What is let through by an exception is no less a secret in a record.
-        let redactor =
-            Redactor::new(self.secrets.iter().chain(&self.unrecorded)).with_formats(Severity::Medium);
+        let redactor = Redactor::new(self.secrets.iter().chain(&self.unrecorded))
+            .with_formats(gate.secrets.least_recorded());
         let natives = start_natives(&self.entries, self.states, &env, &withheld, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
@@ -1096,7 +1096,7 @@ impl HostSession {
             };
             let client = options.client.as_ref();
             let mut admitted =
-                gate::admit(&shared.gate, &sight.scope, proposed, client, trail.hooks()).await?;
+                gate::admit(&shared.gate, &sight.scope, proposed, client, trail.heard()).await?;
             self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
@@ -1116,7 +1116,7 @@ impl HostSession {
                     failed: ran.outcome != Outcome::Ok,
                     duration: dispatched.elapsed(),
                 };
-                ran.result = hooks::after(&shared.gate.hooks, done, trail.hooks()).await;
+                ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
             ran.result = gate::withhold(&shared.gate.secrets, result);

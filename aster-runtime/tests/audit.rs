@@ -282,7 +282,9 @@ proptest! {
 
     /// A writer may be killed after any byte: what is left is whole, and the next one goes on.
     #[test]
-    fn a_line_that_was_not_finished_is_no_tampering(cut in any::<prop::sample::Index>()) {
+    fn a_line_that_was_not_finished_is_no_tampering(
+        cut in any::<prop::sample::Index>(), line_feed in prop::bool::weighted(0.1),
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
@@ -293,7 +295,7 @@ proptest! {
             // The head is noted after the line: at worst it tells of the one before.
             let head = folder.path().join("audit.head");
             fs::remove_file(&head).unwrap();
-            let left = last + cut.index(bytes.len() - last);
+            let left = if line_feed { bytes.len() - 1 } else { last + cut.index(bytes.len() - last) };
             fs::write(&path, &bytes[..left]).unwrap();
             let torn = usize::from(left > last);
             let verified = verify(&path).await;
@@ -303,9 +305,12 @@ proptest! {
             written(&path, 1, Segments::default()).await;
             let verified = verify(&path).await;
             assert!(verified.is_intact(), "{:?}", verified.findings);
-            assert_eq!((verified.torn.len(), verified.calls, verified.unfinished), (torn, 3, 1));
+            // Where only the line feed was missing, the line is whole.
+            let whole = left + 1 == bytes.len();
+            let expected = if whole { (0, 4, 0) } else { (torn, 3, 1) };
+            assert_eq!((verified.torn.len(), verified.calls, verified.unfinished), expected);
             // What was torn is part of the chain: it cannot be put to other use.
-            if torn > 0 {
+            if torn > 0 && !whole {
                 let mut found = lines(&path);
                 let at = found.iter().position(|line| serde_json::from_str::<Value>(line).is_err()).unwrap();
                 found[at].push(' ');
@@ -314,6 +319,106 @@ proptest! {
             }
         });
     }
+}
+
+/// The first line after a rotation may be torn too, or garbled: everything that stands after it is read.
+#[tokio::test]
+async fn a_first_line_that_cannot_be_read_hides_no_other() {
+    for torn in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        written(&path, 4, small()).await;
+        let ended = files(folder.path()).len();
+        assert!(ended > 1);
+        // What a writer leaves that was killed in its first line after it ended a segment.
+        fs::rename(&path, folder.path().join(format!("audit.{ended:06}.jsonl"))).unwrap();
+        fs::write(&path, if torn { "{\"chain\":0,\"segm" } else { "" }).unwrap();
+        written(&path, 2, Segments::default()).await;
+        if !torn {
+            let mut found = lines(&path);
+            found[0].replace_range(..5, "#");
+            write_lines(&path, &found);
+        }
+        let mut store = Store::json_lines(&path);
+        let mut outcomes = 0;
+        for more in [2, 1] {
+            let count = |entry: aster_runtime::audit::Entry<'_>| {
+                outcomes += usize::from(entry.record().is_some_and(|record| record.stage == Stage::Outcome));
+            };
+            store.read(count).await.unwrap();
+            assert_eq!(outcomes, 4 + 2 + usize::from(more == 1), "torn: {torn}");
+            written(&path, 1, Segments::default()).await;
+        }
+        let verified = verify(&path).await;
+        assert_eq!((verified.is_intact(), verified.torn.len()), (torn, usize::from(torn)), "{verified:?}");
+        if !torn {
+            let sequence = verified.chains[0].last - 8 + 1;
+            let expected = [Fault::Unreadable, Fault::Missing { chain: 0, first: sequence, last: sequence }];
+            assert_eq!(faults(&verified)[..2], expected);
+        }
+    }
+    // Nothing but such a line: nothing is passed twice.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    written(&path, 4, small()).await;
+    fs::write(&path, "garbled\n").unwrap();
+    let mut store = Store::json_lines(&path);
+    for garbled in [1, 0] {
+        let mut seen = 0;
+        store.read(|entry| seen += usize::from(entry.line() == b"garbled")).await.unwrap();
+        assert_eq!(seen, garbled);
+    }
+}
+
+/// Retention drops the intent of a call that takes longer than its segment is kept.
+#[tokio::test]
+async fn a_call_that_outlives_its_intent_is_no_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    written(&path, 1, Segments::default()).await;
+    let found: Vec<Value> = lines(&path).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at = |record: &Value, segment: u64, seconds: i64| {
+        let mut record = record.clone();
+        let time: jiff::Timestamp = record["time"].as_str().unwrap().parse().unwrap();
+        record["time"] = json!((time + jiff::SignedDuration::from_secs(seconds)).to_string());
+        record["segment"] = json!(segment);
+        record
+    };
+    let other = |record: &Value| {
+        let mut record = record.clone();
+        record["call_id"] = json!("");
+        record["stage"] = json!("search");
+        record
+    };
+    let mut chain = Forger::default();
+    let first = chain.line(&found[0]);
+    let dropped = json!({
+        "chain": 0, "segment": 2, "time": at(&found[0], 2, 60)["time"], "note": "dropped", "before": 2,
+        "digest": blake3::hash(first.as_bytes()).to_hex().to_string(),
+    });
+    let kept = [
+        chain.line(&at(&other(&found[0]), 2, 60)),
+        chain.line(&dropped),
+        // Two segments later.
+        chain.line(&at(&other(&found[0]), 3, 90)),
+        chain.line(&at(&found[1], 4, 120)),
+    ];
+    let path = folder.path().join("kept.jsonl");
+    write_lines(&path, &kept);
+    let verified = verify(&path).await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    // One that began only after what is kept began has had its intent there.
+    let mut late = at(&found[1], 2, 120);
+    late["call_id"] = json!(uuid::Uuid::new_v7(uuid::Timestamp::now(uuid::NoContext)).to_string());
+    let mut chain = Forger::default();
+    let first = chain.line(&found[0]);
+    let mut dropped = dropped.clone();
+    dropped["digest"] = json!(blake3::hash(first.as_bytes()).to_hex().to_string());
+    let early = at(&other(&found[0]), 2, -60);
+    let kept = [chain.line(&early), chain.line(&dropped), chain.line(&late)];
+    write_lines(&path, &kept);
+    let call_id = late["call_id"].as_str().unwrap().to_owned();
+    assert_eq!(faults(&verify(&path).await).last(), Some(&Fault::NoIntent { call_id }));
 }
 
 #[tokio::test]

@@ -321,3 +321,19 @@ async fn no_error_shows_the_password() {
     let error = Sql::postgres(&format!("postgres://a:{PASSWORD}@[x"), segments()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains(PASSWORD), "{error}");
 }
+
+/// A database that was open to others is its owner's alone once it is written.
+#[tokio::test]
+async fn what_was_open_to_others_no_longer_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    Sql::sqlite(&path, segments()).unwrap().connect().await.unwrap();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
+    }
+}

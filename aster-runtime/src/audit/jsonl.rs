@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use blake3::Hash;
 
 use super::chain::{Head, Known, Link, Note, Segments};
-use super::{AuditSink, Record, now};
+use super::{AuditSink, Record, now, open_private};
 
 /// How many processes may write at the same time.
 const CHAINS: u32 = 1024;
@@ -130,7 +130,14 @@ impl Writer {
         head.since = Link::parse(&first).and_then(|link| link.written()).unwrap_or_else(millis);
         head.bytes = end.whole;
         let mut writer = Self { file, files: Some(files), segments, head };
-        if !end.torn.is_empty() {
+        let follows = |link: Link<'_>, head: &Head| {
+            link.chain == head.chain && link.sequence == head.sequence + 1 && link.previous() == head.digest
+        };
+        if Link::parse(&end.torn).is_some_and(|link| follows(link, &writer.head)) {
+            // Only its line feed is missing.
+            writer.file.write_all(b"\n")?;
+            writer.head.advance(&end.torn, millis());
+        } else if !end.torn.is_empty() {
             let note = Note::Torn { bytes: end.torn.len() as u64, digest: blake3::hash(&end.torn) };
             let line = writer.head.seal(&note.object(&now()));
             writer.file.write_all(&[b"\n", &*line, b"\n"].concat())?;
@@ -379,25 +386,6 @@ impl End {
     }
 }
 
-/// Opens or makes a file, for its owner alone.
-fn open_private(path: &Path, append: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).create(true);
-    // Appended, a line is one write, whoever else has the file open.
-    if append {
-        options.append(true)
-    } else {
-        options.write(true).truncate(false)
-    };
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    // One that was there before may have been open to others.
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
-}
-
 fn millis() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
@@ -435,7 +423,13 @@ impl Reader {
 
     /// Passes every line that was not read before, chain by chain, in the order of the files, with the place of each.
     pub(super) fn read(&mut self, mut visit: impl FnMut(&str, Found<'_>)) -> io::Result<()> {
-        for Opened { chain, number, path, file } in self.open()? {
+        let opened = self.open()?;
+        let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
+        for (chain, number) in opened.iter().filter_map(|opened| Some((opened.chain, opened.number?))) {
+            ended.insert(chain, number);
+        }
+        for Opened { chain, number, path, file } in opened {
+            let length = file.metadata()?.len();
             let (segment, offset) = self.read.get(&chain).copied().unwrap_or_default();
             let mut reader = BufReader::with_capacity(1 << 20, file);
             // That of the file that is being written stands in its lines.
@@ -443,13 +437,14 @@ impl Reader {
                 Some(number) => number,
                 None => match first_segment(&mut reader)? {
                     Some(number) => number,
-                    None => segment,
+                    // No line in it says: it is the one after those that have ended.
+                    None => segment.max(ended.get(&chain).map_or(1, |last| last + 1)),
                 },
             };
             if number < segment {
                 continue;
             }
-            let mut offset = if number == segment { offset } else { 0 };
+            let mut offset = if number == segment && offset <= length { offset } else { 0 };
             reader.seek(SeekFrom::Start(offset))?;
             let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let mut line = Vec::new();
@@ -503,9 +498,14 @@ struct Opened {
     file: File,
 }
 
-/// The segment in which a file's first line stands.
+/// The segment in which a file's lines stand, as the first says that can be read.
 fn first_segment(reader: &mut BufReader<File>) -> io::Result<Option<u32>> {
     let mut line = Vec::new();
-    reader.read_until(b'\n', &mut line)?;
-    Ok(Link::parse(&line).map(|link| link.segment))
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if let Some(link) = Link::parse(&line) {
+            return Ok(Some(link.segment));
+        }
+        line.clear();
+    }
+    Ok(None)
 }

@@ -15,8 +15,10 @@ mod store;
 mod verify;
 
 use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
 use std::future::Future;
 use std::io::{self, Write};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -32,7 +34,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::call::{Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
 use crate::gate::Admitted;
-use crate::gate::hooks::Said;
+use crate::gate::hooks::{Heard, Said};
 use crate::gate::secrets::Redactor;
 use crate::session::Session;
 use crate::spec::Tier;
@@ -305,7 +307,9 @@ pub(crate) struct Trail {
     record: Record,
     /// What is called, where it has been found.
     tool: Option<Arc<Tool>>,
-    /// The values of its secret arguments, which its result may repeat.
+    heard: Heard,
+    /// The values of its secret arguments, those before a hook's rewrite too: hooks and its result may repeat them.
+    own_values: Vec<Value>,
     own_secrets: Redactor,
     started: Instant,
     complete: bool,
@@ -330,6 +334,8 @@ impl Trail {
             redactor,
             record,
             tool: None,
+            heard: Heard::default(),
+            own_values: Vec::new(),
             own_secrets: Redactor::default(),
             started: Instant::now(),
             complete: false,
@@ -350,8 +356,12 @@ impl Trail {
         let mut shown = Cow::Borrowed(arguments);
         if let Some(tool) = self.tool.as_ref().filter(|tool| !tool.secret_arguments().is_empty()) {
             shown = Cow::Owned(tool.shown(arguments));
-            let values = tool.secret_arguments().iter().filter_map(|name| arguments.get(*name));
-            self.own_secrets = Redactor::of_values(values);
+            for value in tool.secret_arguments().iter().filter_map(|name| arguments.get(*name)) {
+                if !self.own_values.contains(value) {
+                    self.own_values.push(value.clone());
+                }
+            }
+            self.own_secrets = Redactor::of_values(&self.own_values);
         }
         let arguments = &*shown;
         // Of what is shown: the digest of a short secret gives it away.
@@ -360,29 +370,31 @@ impl Trail {
         self.record.arguments = self.in_full().then(|| self.redacted(arguments, json));
     }
 
-    /// Takes in what hooks say.
-    pub(crate) fn hooks(&mut self) -> &mut Vec<Said> {
-        &mut self.record.hooks
+    /// Takes in what hooks say of the call, and what it is made with instead.
+    pub(crate) fn heard(&mut self) -> &mut Heard {
+        &mut self.heard
     }
 
-    /// A hook may repeat what it was given.
-    fn hide_in_hooks(&mut self) {
-        for reason in self.record.hooks.iter_mut().filter_map(|said| said.reason.as_mut()) {
-            *reason = self.redactor.redact(&self.own_secrets.redact(reason)).into_owned();
+    /// What was heard becomes part of the record.
+    fn take_heard(&mut self) {
+        if let Some(arguments) = self.heard.arguments.take() {
+            self.arguments(&arguments);
         }
+        // A hook may repeat what it was given.
+        let hidden =
+            |said: &Said| Said { reason: said.reason.as_deref().map(|why| self.safe(why)), ..said.clone() };
+        self.record.hooks = self.heard.said.iter().map(hidden).collect();
     }
 
     /// The gate has admitted the call, which is about to be dispatched.
     pub(crate) async fn intent(&mut self, admitted: &Admitted) -> Result<(), Denied> {
-        if admitted.is_rewritten() {
-            self.arguments(&admitted.call().arguments);
-        }
+        self.take_heard();
         // A rule may have raised this one call, which is then recorded in full.
         if self.record.tier.replace(admitted.tier()) != Some(admitted.tier()) {
             self.arguments(&admitted.call().arguments);
         }
-        self.record.decision = Some(Decision::Admitted(admitted.by().to_owned()));
-        self.hide_in_hooks();
+        // A hook or a human may have said why.
+        self.record.decision = Some(Decision::Admitted(self.safe(admitted.by())));
         self.record.time = now();
         self.record.stage = Stage::Intent;
         match self.recorder.commit(&self.record).await {
@@ -410,6 +422,7 @@ impl Trail {
         error: Option<(&'static str, String)>,
         result: ToolResult,
     ) -> Completed {
+        self.take_heard();
         let denied_by = denied.map(|denied| denied.check);
         let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
         if let Some(denied) = denied {
@@ -458,7 +471,7 @@ impl Trail {
     /// Hands the outcome over: from here on it is written, whether anybody waits for that or not.
     fn outcome(&mut self, outcome: Outcome, duration: Duration) -> Commit {
         self.complete = true;
-        self.hide_in_hooks();
+        self.take_heard();
         self.record.stage = Stage::Outcome;
         self.record.time = now();
         self.record.outcome = Some(outcome);
@@ -507,6 +520,25 @@ impl Write for Count {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Opens or makes a file, for its owner alone.
+fn open_private(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).create(true);
+    // Appended, a line is one write, whoever else has the file open.
+    if append {
+        options.append(true)
+    } else {
+        options.write(true).truncate(false)
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // One that was there before may have been open to others.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 fn now() -> String {

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::chain::{Head, Known, Link, Note, Segments};
-use super::{AuditSink, Commit, Record, now};
+use super::{AuditSink, Commit, Record, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
 const QUEUE: usize = 8192;
@@ -240,11 +240,19 @@ fn private(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    open_private(path, false)?;
+    // A writer that was killed may have left them as the file was.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
+    for beside in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(beside);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        match std::fs::set_permissions(name, mode) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Why nothing was written or read.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::{Known, Link, Note};
 
+/// How long, in milliseconds, a record may wait for its place after it was given its time.
+const WAIT: i64 = 1000;
+
 /// How many findings are told; a file of something else would be one a line.
 const FINDINGS: usize = 100;
 
@@ -142,8 +145,8 @@ pub(super) struct Verifier {
 struct Chain {
     /// The place of its first line, its number, and what stood before it.
     begins: (String, u64, Option<Hash>),
-    /// The segment of its first line, in which a call may have only its outcome.
-    first_segment: u32,
+    /// When its first line was written, in milliseconds since 1970.
+    since: Option<i64>,
     place: String,
     segment: u32,
     segments: u32,
@@ -159,7 +162,7 @@ struct Call {
     intent: bool,
     outcome: bool,
     /// The place of the outcome of a call that must have had an intent.
-    dispatched: Option<(String, u32, u32)>,
+    dispatched: Option<String>,
 }
 
 impl Verifier {
@@ -226,7 +229,7 @@ impl Verifier {
         let Some(chain) = self.chains.get_mut(&number) else {
             let chain = Chain {
                 begins: (place.to_owned(), sequence, link.previous()),
-                first_segment: link.segment,
+                since: link.written(),
                 place: place.to_owned(),
                 segment: link.segment,
                 segments: 1,
@@ -274,7 +277,7 @@ impl Verifier {
             self.report.calls += u64::from(!again);
             // The others end before they are dispatched, or may.
             if matches!(link.outcome.as_deref(), Some("ok" | "tool_error" | "failed" | "timed_out")) {
-                call.dispatched = Some((place.to_owned(), link.chain, link.segment));
+                call.dispatched = Some(place.to_owned());
             }
         }
         if again {
@@ -315,6 +318,9 @@ impl Verifier {
                 ends.push((format!("chain {number}"), fault));
             }
         }
+        // The intent of a call that began before may stand in what was dropped, perhaps of another chain.
+        let dropped = self.chains.values().filter(|chain| chain.dropped.is_some());
+        let kept_since = dropped.filter_map(|chain| chain.since).max();
         let mut calls: Vec<(String, Call)> = self.calls.drain().collect();
         calls.sort_by(|(left, _), (right, _)| left.cmp(right));
         for (call_id, call) in calls {
@@ -322,11 +328,9 @@ impl Verifier {
                 self.report.unfinished += u64::from(!call.outcome);
                 continue;
             }
-            // Its intent may stand in what was dropped.
-            let excused = |chain: &Chain, segment| chain.dropped.is_some() && segment == chain.first_segment;
-            if let Some((place, chain, segment)) = call.dispatched
-                && !self.chains.get(&chain).is_some_and(|chain| excused(chain, segment))
-            {
+            let excused = kept_since.zip(began(&call_id));
+            let excused = excused.is_some_and(|(kept, began)| began <= kept.saturating_add(WAIT));
+            if let Some(place) = call.dispatched.filter(|_| !excused) {
                 ends.push((place, Fault::NoIntent { call_id }));
             }
         }
@@ -353,4 +357,10 @@ impl Verifier {
             self.report.more_findings += 1;
         }
     }
+}
+
+/// When a call began, in milliseconds since 1970: its id says so.
+fn began(call_id: &str) -> Option<i64> {
+    let (seconds, nanos) = uuid::Uuid::parse_str(call_id).ok()?.get_timestamp()?.to_unix();
+    i64::try_from(seconds).ok()?.checked_mul(1000)?.checked_add(i64::from(nanos / 1_000_000))
 }

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::approval::{self, Approval, Cause};
 use super::egress::EgressPolicy;
-use super::hooks::{self, Judged, Said};
+use super::hooks::{self, Heard, Judged};
 use super::limits::Slot;
 use super::real::real;
 use super::rules::{Caller, Facts, Requirement, Rule, Rules, Ruling};
-use super::secrets::{Outgoing, Place};
+use super::secrets::{Outgoing, Places};
 use super::{Check, Denied, Gate};
 use crate::call::Proposed;
 use crate::catalogue::{Origin, Tool};
@@ -25,7 +25,6 @@ use crate::tool::{ClientLink, JsonObject};
 #[derive(Debug)]
 pub struct Admitted {
     call: Proposed,
-    rewritten: bool,
     by: String,
     context: Vec<String>,
     tier: Tier,
@@ -37,12 +36,6 @@ impl Admitted {
     #[must_use]
     pub fn call(&self) -> &Proposed {
         &self.call
-    }
-
-    /// Whether a hook gave it other arguments.
-    #[must_use]
-    pub fn is_rewritten(&self) -> bool {
-        self.rewritten
     }
 
     /// By what it was admitted: its tier, a rule, or who approved.
@@ -69,8 +62,8 @@ impl Admitted {
     }
 }
 
-/// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called, and `said`
-/// takes what the hooks say.
+/// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called, and `heard`
+/// takes what the hooks say and make of it.
 ///
 /// # Errors
 ///
@@ -80,13 +73,15 @@ pub async fn admit(
     scope: &Scope,
     mut call: Proposed,
     client: Option<&Arc<dyn ClientLink>>,
-    said: &mut Vec<Said>,
+    heard: &mut Heard,
 ) -> Result<Admitted, Denied> {
     check_scope(scope, &call)?;
     check_arguments(&call)?;
-    let judged = hooks::before(&gate.hooks, &mut call, said, check_arguments).await?;
+    let judged = hooks::before(&gate.hooks, &mut call, heard, check_arguments).await?;
     // First, so that rules and egress judge what is sent.
-    let cleaned = clean_secrets(gate, &mut call)?;
+    if clean_secrets(gate, &mut call)? {
+        heard.arguments = Some(call.arguments.clone());
+    }
     let rules = scope.rules();
     let ruling = rule(rules, &call).await;
     check_rules(&ruling)?;
@@ -120,7 +115,7 @@ pub async fn admit(
     let slot = gate.limits.enter(&call).await?;
     check_same_rules(gate, rules, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
-    Ok(Admitted { call, rewritten: judged.rewritten || cleaned, by, tier, context: judged.context, slot })
+    Ok(Admitted { call, by, tier, context: judged.context, slot })
 }
 
 /// What the rules and the tier ask for.
@@ -252,10 +247,10 @@ fn undeclared(call: &Proposed) -> Cow<'_, JsonObject> {
 }
 
 /// Where the secrets are and what they are, never what they say.
-fn told(places: &[Place]) -> String {
+fn told(places: &Places) -> String {
     let named: Vec<String> =
-        places.iter().take(5).map(|place| format!("`{}` ({})", place.pointer, place.kind)).collect();
-    let more = if places.len() > named.len() { ", …" } else { "" };
+        places.listed.iter().take(5).map(|place| format!("`{}` ({})", place.pointer, place.kind)).collect();
+    let more = if places.listed.len() > named.len() { ", …" } else { "" };
     format!(
         "the arguments hold what looks like a secret: {}{more}. Nothing was called. Leave it out: a server has its \
          credentials from its configuration. Where it is meant, the user can allow it under `secrets` in aster.yaml",

@@ -231,15 +231,26 @@ pub struct Said {
     /// Why, where it said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it gave the call other arguments, whatever else it said.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewrote: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+}
+
+/// What came of asking the hooks, for the audit: kept also where the call is then refused or dropped.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Heard {
+    /// What they said, in the order in which they answered.
+    pub said: Vec<Said>,
+    /// The arguments that they, or the policy on secrets, gave the call.
+    pub arguments: Option<JsonObject>,
 }
 
 /// What the hooks together say of a call that they do not refuse.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Whether the arguments are others than those proposed.
-    pub(crate) rewritten: bool,
     /// Why a human is to be asked.
     pub(crate) ask: Option<String>,
     /// Why nobody need be.
@@ -252,7 +263,7 @@ pub(crate) struct Judged {
 pub(crate) async fn before(
     hooks: &[Arc<dyn Hook>],
     call: &mut Proposed,
-    said: &mut Vec<Said>,
+    heard: &mut Heard,
     check: impl Fn(&Proposed) -> Result<(), Denied>,
 ) -> Result<Judged, Denied> {
     let mut judged = Judged::default();
@@ -261,9 +272,9 @@ pub(crate) async fn before(
             continue;
         }
         let answer = ask_before(&**hook, call).await;
-        if let Some(arguments) = judged.take_in(answer, said)? {
+        if let Some(arguments) = judged.take_in(answer, &mut heard.said)? {
+            heard.arguments = Some(arguments.clone());
             call.arguments = arguments;
-            judged.rewritten = true;
             check(call)?;
         }
     }
@@ -274,7 +285,7 @@ pub(crate) async fn before(
     let mut refused = None;
     for answer in answers {
         let answer = answer.only_judges();
-        if let Err(denied) = judged.take_in(answer, said) {
+        if let Err(denied) = judged.take_in(answer, &mut heard.said) {
             refused.get_or_insert(denied);
         }
     }
@@ -351,6 +362,7 @@ impl<T> Answer<T> {
             event: self.event,
             verdict,
             reason: reason.map(str::to_owned),
+            rewrote: false,
             duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
         });
     }
@@ -406,6 +418,9 @@ impl Judged {
                 let verdict = if verdict.arguments.is_some() { "rewrite" } else { "go_on" };
                 answer.record(said, verdict, None);
             }
+        }
+        if let Some(said) = said.last_mut() {
+            said.rewrote = verdict.arguments.is_some();
         }
         self.context.extend(verdict.context.clone());
         Ok(verdict.arguments.clone())

@@ -10,13 +10,16 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::{Finding, Redactor, Severity, merged, replaced, scan};
+use super::{Finding, Redactor, Severity, blob, merged, replaced, scan};
 
 /// How much of each end of a long text is looked at together with its neighbours, in bytes.
 const SEAM: usize = 512;
 
 /// How much of a value is looked at together with its name.
 const NAMED: usize = 2048;
+
+/// How many places are listed; where there are more, nobody reads them all.
+const LISTED: usize = 100;
 
 /// A secret in an object.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -30,10 +33,39 @@ pub struct Place {
     pub severity: Severity,
 }
 
-/// What was found, by the number of the text it was found in.
-type Found = BTreeMap<usize, Vec<Finding>>;
+/// The places of the secrets of an object, in their order, each kind once at each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Places {
+    /// The first hundred.
+    pub listed: Vec<Place>,
+    /// How many there are beyond those.
+    pub more: usize,
+}
 
-pub(super) fn scan(redactor: &Redactor, object: &Map<String, Value>) -> Vec<Place> {
+impl Places {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+}
+
+/// What was found, by the number of the text it was found in.
+#[derive(Default)]
+struct Found {
+    texts: BTreeMap<usize, Vec<Finding>>,
+    /// The blobs that hold secrets, without these.
+    blobs: BTreeMap<usize, String>,
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
+pub(super) fn scan(redactor: &Redactor, object: &Map<String, Value>) -> Places {
     let found = find(redactor, |leaves| leaves.object(object));
     places(object, &found)
 }
@@ -41,7 +73,7 @@ pub(super) fn scan(redactor: &Redactor, object: &Map<String, Value>) -> Vec<Plac
 pub(super) fn redact(
     redactor: &Redactor,
     object: &Map<String, Value>,
-) -> Option<(Map<String, Value>, Vec<Place>)> {
+) -> Option<(Map<String, Value>, Places)> {
     let found = find(redactor, |leaves| leaves.object(object));
     if found.is_empty() {
         return None;
@@ -63,13 +95,14 @@ pub(super) fn finds_any(redactor: &Redactor, object: &Map<String, Value>) -> boo
 }
 
 fn find<'v>(redactor: &Redactor, visit: impl FnOnce(&mut Leaves<'v, '_>)) -> Found {
-    let mut leaves = Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::new() };
+    let mut leaves =
+        Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::default() };
     if redactor.is_idle() {
         return leaves.found;
     }
     visit(&mut leaves);
     leaves.joined();
-    leaves.found.values_mut().for_each(|found| *found = merged(std::mem::take(found)));
+    leaves.found.texts.values_mut().for_each(|found| *found = merged(std::mem::take(found)));
     leaves.found
 }
 
@@ -108,9 +141,20 @@ impl<'v> Leaves<'v, '_> {
 
     fn text(&mut self, text: Cow<'v, str>) {
         let number = self.number();
-        self.note(number, self.redactor.find(&text));
-        self.note(number, self.named(&text));
+        if let Some((clean, found)) = self.blob(&text) {
+            self.note(number, found);
+            self.found.blobs.insert(number, clean);
+        } else {
+            self.note(number, self.redactor.find(&text));
+            self.note(number, self.named(&text));
+        }
         self.values.push((number, text));
+    }
+
+    /// What the bytes of a resource hold, which MCP writes in base64, and the text without that.
+    fn blob(&self, text: &str) -> Option<(String, Vec<Finding>)> {
+        self.names.last().filter(|(name, _)| *name == blob::NAME)?;
+        blob::clean(self.redactor, text)
     }
 
     /// What only the name of a text tells, or the name above it.
@@ -138,7 +182,7 @@ impl<'v> Leaves<'v, '_> {
 
     fn note(&mut self, number: usize, found: Vec<Finding>) {
         if !found.is_empty() {
-            self.found.entry(number).or_default().extend(found);
+            self.found.texts.entry(number).or_default().extend(found);
         }
     }
 
@@ -181,7 +225,7 @@ impl<'v> Leaves<'v, '_> {
                 let range = finding.range.start.max(piece.at.start)..finding.range.end.min(piece.at.end);
                 let range =
                     range.start - piece.at.start + piece.from..range.end - piece.at.start + piece.from;
-                self.found.entry(piece.number).or_default().push(Finding { range, ..finding });
+                self.found.texts.entry(piece.number).or_default().push(Finding { range, ..finding });
             }
         }
     }
@@ -252,14 +296,17 @@ impl Replacer<'_> {
 
     fn text_of(&mut self, text: impl FnOnce() -> String) -> Option<String> {
         self.next += 1;
-        let found = self.found.get(&(self.next - 1))?;
+        if let Some(clean) = self.found.blobs.get(&(self.next - 1)) {
+            return Some(clean.clone());
+        }
+        let found = self.found.texts.get(&(self.next - 1))?;
         Some(replaced(&text(), found.iter().map(|finding| finding.range.clone())))
     }
 }
 
-/// The places of what was found, in their order, each kind once.
-fn places(object: &Map<String, Value>, found: &Found) -> Vec<Place> {
-    let mut pointers = Pointers { found, next: 0, steps: Vec::new(), places: Vec::new() };
+/// The places of what was found.
+fn places(object: &Map<String, Value>, found: &Found) -> Places {
+    let mut pointers = Pointers { found, next: 0, steps: Vec::new(), places: Places::default() };
     if !found.is_empty() {
         pointers.object(object);
     }
@@ -271,13 +318,13 @@ struct Pointers<'f> {
     found: &'f Found,
     next: usize,
     steps: Vec<String>,
-    places: Vec<Place>,
+    places: Places,
 }
 
 impl Pointers<'_> {
     fn object(&mut self, fields: &Map<String, Value>) {
         for (name, value) in fields {
-            let key = self.found.get(&self.next);
+            let key = self.found.texts.get(&self.next);
             let shown = key.map(|found| replaced(name, found.iter().map(|finding| finding.range.clone())));
             self.steps.push(shown.as_deref().unwrap_or(name).replace('~', "~0").replace('/', "~1"));
             self.leaf();
@@ -303,13 +350,23 @@ impl Pointers<'_> {
 
     fn leaf(&mut self) {
         self.next += 1;
-        let Some(found) = self.found.get(&(self.next - 1)) else { return };
-        let pointer: String = self.steps.iter().flat_map(|step| ["/", step]).collect();
+        let Some(found) = self.found.texts.get(&(self.next - 1)) else { return };
+        // Only those of this text: of two texts the places differ.
+        let mut seen: Vec<(&str, Severity)> = Vec::new();
+        let mut pointer = None;
         for finding in found {
-            let place = Place { pointer: pointer.clone(), kind: finding.kind, severity: finding.severity };
-            if !self.places.contains(&place) {
-                self.places.push(place);
+            if seen.contains(&(finding.kind, finding.severity)) {
+                continue;
             }
+            seen.push((finding.kind, finding.severity));
+            if self.places.listed.len() == LISTED {
+                self.places.more += 1;
+                continue;
+            }
+            let pointer = pointer
+                .get_or_insert_with(|| self.steps.iter().flat_map(|step| ["/", step]).collect::<String>());
+            let place = Place { pointer: pointer.clone(), kind: finding.kind, severity: finding.severity };
+            self.places.listed.push(place);
         }
     }
 }

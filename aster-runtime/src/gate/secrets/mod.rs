@@ -6,6 +6,7 @@
 //! keys, values and numbers, what is percent-encoded once or twice, and what has been cut in pieces that stand side by
 //! side. [`SecretPolicy`] says what is done about what it finds.
 
+mod blob;
 mod filters;
 mod formats;
 mod json;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use self::json::Place;
+pub use self::json::{Place, Places};
 use self::known::Known;
 #[cfg(feature = "config")]
 pub(crate) use self::names::is_secret;
@@ -61,13 +62,6 @@ pub struct Finding {
     pub severity: Severity,
     /// Where it stands, in bytes.
     pub range: Range<usize>,
-}
-
-impl Finding {
-    /// The same as a place of an object.
-    pub(crate) fn at(self, pointer: String) -> Place {
-        Place { pointer, kind: self.kind, severity: self.severity }
-    }
 }
 
 /// The names of all formats, in the order of the table.
@@ -191,15 +185,16 @@ impl Redactor {
         replaced(text, found.into_iter().map(|finding| finding.range)).into()
     }
 
-    /// Where the secrets of an object are: in keys and values, at any depth, and across values that stand side by side.
+    /// Where the secrets of an object are: in keys and values, at any depth, and across values that stand side by side. What is
+    /// called `blob` is read as base64 besides.
     #[must_use]
-    pub fn scan(&self, object: &Map<String, Value>) -> Vec<Place> {
+    pub fn scan(&self, object: &Map<String, Value>) -> Places {
         json::scan(self, object)
     }
 
     /// The object with every secret replaced, and where they were; `None` where there are none.
     #[must_use]
-    pub fn redact_object(&self, object: &Map<String, Value>) -> Option<(Map<String, Value>, Vec<Place>)> {
+    pub fn redact_object(&self, object: &Map<String, Value>) -> Option<(Map<String, Value>, Places)> {
         json::redact(self, object)
     }
 
@@ -241,20 +236,25 @@ fn merged(mut found: Vec<Finding>) -> Vec<Finding> {
 fn replaced(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for Range { mut start, mut end } in ranges {
-        // What was found in decoded bytes may begin or end inside of a character.
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        while !text.is_char_boundary(end) {
-            end += 1;
-        }
+    for range in ranges {
+        let Range { start, end } = whole(text, range);
         out.push_str(text.get(done..start).unwrap_or_default());
         out.push_str(REDACTED);
         done = done.max(end);
     }
     out.push_str(&text[done..]);
     out
+}
+
+/// What was found in decoded bytes may begin or end inside of a character, which then belongs to it.
+fn whole(text: &str, Range { mut start, mut end }: Range<usize>) -> Range<usize> {
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Place, Redactor, Severity, kinds};
+use super::{Places, Redactor, Severity, kinds};
 use crate::text;
 
 /// What becomes of a call whose arguments hold a secret.
@@ -115,7 +115,7 @@ impl SecretPolicy {
     }
 
     /// Where the arguments of a call hold secrets.
-    pub(crate) fn find(&self, arguments: &Map<String, Value>) -> Vec<Place> {
+    pub(crate) fn find(&self, arguments: &Map<String, Value>) -> Places {
         self.redactor.scan(arguments)
     }
 
@@ -124,8 +124,13 @@ impl SecretPolicy {
         &self.redactor
     }
 
+    /// From which severity on a format is kept out of records: a lower one than Medium where calls are judged by that.
+    pub(crate) fn least_recorded(&self) -> Severity {
+        self.least.min(Severity::Medium)
+    }
+
     /// The object without secrets, and where they were; `None` where there are none.
-    pub(crate) fn redact(&self, object: &Map<String, Value>) -> Option<(Map<String, Value>, Vec<Place>)> {
+    pub(crate) fn redact(&self, object: &Map<String, Value>) -> Option<(Map<String, Value>, Places)> {
         self.redactor.redact_object(object)
     }
 }
