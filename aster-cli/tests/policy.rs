@@ -241,7 +241,7 @@ struct Client {
 impl Client {
     fn start(sandbox: &Sandbox) -> Self {
         let mut command = sandbox.command();
-        command.args(["mcp", "serve", "--mode", "direct"]);
+        command.args(["mcp", "serve", "--mode", "direct"]).env("ASTER_LOG", "aster_runtime::config=warn");
         let mut command =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();

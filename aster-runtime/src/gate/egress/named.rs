@@ -112,12 +112,12 @@ impl EgressPolicy {
 
 /// The hosts that a text may name to whoever reads it leniently, as [`EgressPolicy::check_named`] does: those of rules that
 /// deny or ask.
-pub(in crate::gate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
+pub(crate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
     mentions(text, Sort::Host, usize::MAX).into_iter().flatten().map(|mention| mention.host)
 }
 
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
-pub(in crate::gate) fn unwrapped(text: &str) -> String {
+pub(crate) fn unwrapped(text: &str) -> String {
     // The URL standard drops these wherever they stand.
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
     let mut inner = text.trim_matches(surrounds);
