@@ -341,7 +341,7 @@ impl Approver for Swaps {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         fs::remove_file(self.0.join("open/door")).unwrap();
         std::os::unix::fs::symlink(self.0.join("secret"), self.0.join("open/door")).unwrap();
-        Box::pin(async { Approval::Approved { by: "whoever does not know".to_owned() } })
+        Box::pin(async { Approval::once("whoever does not know") })
     }
 }
 
