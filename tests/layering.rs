@@ -126,6 +126,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "provider",
             "tool",
             "session",
+            "spec",
             "text",
         ],
     ),
