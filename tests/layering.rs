@@ -127,6 +127,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "provider",
             "tool",
             "session",
+            "spec",
             "text",
         ],
     ),
