@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aster_runtime::call::{Completed, Outcome, Proposed};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
+use aster_runtime::catalogue::{ExternalSettings, Health, Listing, Tool};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, ApprovalScope, Approver, Desk, Race};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
@@ -162,7 +162,7 @@ async fn a_tool_that_has_changed_asks_again() {
     assert!(human.last().to_string().contains("peer --all"));
     let mut changes = host.changes();
     peer.says("Deletes it, and everything else.");
-    let changed = |tool: &Arc<aster_runtime::catalogue::Tool>| tool.description().contains("else");
+    let changed = |tool: &Arc<Tool>| tool.description().contains("else");
     changes.wait_for(|catalogue| catalogue.tools().iter().any(changed)).await.unwrap();
     assert_eq!(call(&session, "peer/delete", "x").await.outcome, Outcome::Ok);
     assert_eq!(human.asked(), 2);
