@@ -56,7 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tool",
         ],
     ),
-    ("boot", &["catalogue", "gate", "id", "scope", "session", "text"]),
+    ("boot", &["catalogue", "gate", "glob", "id", "scope", "session", "text"]),
     (
         "host",
         &[

@@ -181,7 +181,7 @@ async fn bench_with(more: impl FnOnce(HostBuilder) -> HostBuilder) -> Bench {
         .with_server(Vault::default())
         .with_upstream(Arc::clone(&teller) as Arc<dyn Upstream>)
         .secrets([CONFIGURED])
-        .unrecorded(["/home/someone/work"])
+        .unrecorded(["/home/someone/notes"])
         .audit(Arc::clone(&audit) as Arc<dyn AuditSink>);
     let host = more(builder).build().await.unwrap();
     let session = host.session(Profile::new("tester")).unwrap();
@@ -231,7 +231,7 @@ async fn a_call_with_a_secret_is_denied_and_told_where() {
     assert_eq!(bench.teller.seen.lock().unwrap().len(), 0);
     assert!(!bench.records().contains(&token) && !bench.records().contains("hunter2"), "{}", bench.records());
     // What a configuration says of paths is no secret, and no record has it.
-    let ended = bench.call("teller/tell", json!({"path": "/home/someone/work/a"})).await;
+    let ended = bench.call("teller/tell", json!({"path": "/home/someone/notes/a"})).await;
     assert_eq!(ended.outcome, Outcome::Ok);
     assert!(!bench.records().contains("someone"), "{}", bench.records());
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::catalogue::Part;
 use crate::gate::Gate;
+use crate::glob::is_plain;
 use crate::id::ToolId;
 use crate::scope::View;
 use crate::session::Profile;
@@ -81,8 +82,7 @@ impl Names {
             for glob in rule.named_tools() {
                 self.id(glob, &place, &mut found);
             }
-            for group in
-                rule.named_groups().filter(|group| is_plain(group) && !self.groups.contains(&**group))
+            for group in rule.named_groups().filter(|group| is_name(group) && !self.groups.contains(&**group))
             {
                 found.warnings.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
             }
@@ -112,11 +112,11 @@ impl Names {
     /// A glob over ids, as far as it is none.
     fn id(&self, text: &str, place: &str, found: &mut Found) {
         let Some((server, tool)) = text.split_once('/').or_else(|| text.split_once("__")) else { return };
-        if !is_plain(server) {
+        if !is_name(server) {
             return;
         }
         match self.natives.get(server) {
-            Some(own) if is_plain(tool) && !own.contains(tool) => {
+            Some(own) if is_name(tool) && !own.contains(tool) => {
                 let message = format!(
                     "`{}` stands for nothing: server `{server}` has no `{}`",
                     shown(text),
@@ -159,7 +159,7 @@ impl Names {
             let Some((server, tool)) = word.split_once('/').or_else(|| word.split_once("__")) else {
                 continue;
             };
-            let Some(own) = self.natives.get(server).filter(|_| is_plain(tool) && seen.insert(word)) else {
+            let Some(own) = self.natives.get(server).filter(|_| is_name(tool) && seen.insert(word)) else {
                 continue;
             };
             let id = ToolId::new(server, tool);
@@ -183,6 +183,7 @@ fn shown(text: &str) -> String {
     one_line(text, 128)
 }
 
-fn is_plain(text: &str) -> bool {
-    !text.is_empty() && !text.contains(['*', '?', '[', '{'])
+/// Whether a part of a glob is a name, and no pattern.
+fn is_name(part: &str) -> bool {
+    !part.is_empty() && is_plain(part)
 }

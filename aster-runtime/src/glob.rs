@@ -63,6 +63,11 @@ impl IdGlobs {
     }
 }
 
+/// Whether a glob matches one text alone, which it is.
+pub(crate) fn is_plain(glob: &str) -> bool {
+    !glob.contains(['*', '?', '[', '{'])
+}
+
 impl ServerGlob {
     fn of(glob: &str) -> Option<Self> {
         // A glob without a `/` (`*`, `a*`) spans server and tool.

@@ -6,6 +6,7 @@
 
 use super::test::Reading;
 use super::{Action, Rule, Rules};
+use crate::glob::is_plain;
 use crate::spec::Tier;
 
 /// Something to mend in a rule.
@@ -184,8 +185,4 @@ fn needless(rule: &Rule) -> Option<&'static str> {
     }
     (rule.when.native == Some(true))
         .then_some("a native tool is Restricted by declaration, which no rule lifts, or runs")
-}
-
-fn is_plain(text: &str) -> bool {
-    !text.contains(['*', '?', '[', '{'])
 }
