@@ -9,6 +9,8 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IdGlobs {
     set: GlobSet,
+    /// What begins every id that they match. A rule in force is asked of every call, and most are about other tools.
+    starts: Vec<String>,
     servers: Vec<ServerGlob>,
 }
 
@@ -26,7 +28,7 @@ impl IdGlobs {
     /// Compiles the globs and notes each one that does not parse, or that can match no id.
     pub(crate) fn new<S: AsRef<str>>(globs: &[S], bad: &mut Vec<BadGlob>) -> Self {
         let mut set = GlobSetBuilder::new();
-        let mut servers = Vec::new();
+        let (mut starts, mut servers) = (Vec::new(), Vec::new());
         for glob in globs.iter().map(AsRef::as_ref) {
             match GlobBuilder::new(glob).literal_separator(false).build() {
                 Err(error) => bad.push((glob.to_owned(), error.kind().to_string())),
@@ -36,6 +38,7 @@ impl IdGlobs {
                 }
                 Ok(parsed) => {
                     set.add(parsed);
+                    starts.push(start(glob).to_owned());
                     servers.extend(alternatives(glob).iter().filter_map(|glob| ServerGlob::of(glob)));
                 }
             }
@@ -44,12 +47,12 @@ impl IdGlobs {
             bad.push((error.glob().unwrap_or_default().to_owned(), error.kind().to_string()));
             GlobSet::empty()
         });
-        Self { set, servers }
+        Self { set, starts, servers }
     }
 
     /// Whether one of them matches this id.
     pub(crate) fn is_match(&self, id: &str) -> bool {
-        self.set.is_match(id)
+        self.starts.iter().any(|start| id.starts_with(&**start)) && self.set.is_match(id)
     }
 
     /// Whether one of them might match a tool of this server.
@@ -61,6 +64,11 @@ impl IdGlobs {
     pub(crate) fn cover(&self, server: &str) -> bool {
         self.servers.iter().any(|glob| glob.whole && glob.name.is_match(server))
     }
+}
+
+/// What begins every text that a glob matches.
+fn start(glob: &str) -> &str {
+    &glob[..glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len())]
 }
 
 /// Whether a glob matches one text alone, which it is.

@@ -21,6 +21,9 @@ const CHAINS: u32 = 1024;
 /// After how many lines the head is noted again.
 const NOTED: u64 = 64;
 
+/// About how long a record is, in bytes.
+const RECORD: usize = 1024;
+
 /// The bytes that are read at once from the end of a file.
 const BLOCK: u64 = 64 << 10;
 
@@ -89,7 +92,8 @@ impl JsonLines {
 
 impl AuditSink for JsonLines {
     fn write(&self, record: &Record) -> io::Result<()> {
-        let object = serde_json::to_vec(record)?;
+        let mut object = Vec::with_capacity(RECORD);
+        serde_json::to_writer(&mut object, record)?;
         self.writer().write(&object)
     }
 }

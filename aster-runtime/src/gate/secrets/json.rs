@@ -18,6 +18,9 @@ const SEAM: usize = 512;
 /// How much of a value is looked at together with its name.
 const NAMED: usize = 2048;
 
+/// How much of names, and of texts, is looked at together first, in bytes. Of a text that fits, no seam leaves anything out.
+const GLANCE: usize = 2 * SEAM;
+
 /// How many places are listed; where there are more, nobody reads them all.
 const LISTED: usize = 100;
 
@@ -66,7 +69,7 @@ impl Found {
 }
 
 pub(super) fn scan(redactor: &Redactor, object: &Map<String, Value>) -> Places {
-    let found = find(redactor, |leaves| leaves.object(object));
+    let found = find(redactor, Whole::Object(object));
     places(object, &found)
 }
 
@@ -74,7 +77,7 @@ pub(super) fn redact(
     redactor: &Redactor,
     object: &Map<String, Value>,
 ) -> Option<(Map<String, Value>, Places)> {
-    let found = find(redactor, |leaves| leaves.object(object));
+    let found = find(redactor, Whole::Object(object));
     if found.is_empty() {
         return None;
     }
@@ -83,7 +86,7 @@ pub(super) fn redact(
 }
 
 pub(super) fn redact_value(redactor: &Redactor, value: &Value) -> Value {
-    let found = find(redactor, |leaves| leaves.value(value));
+    let found = find(redactor, Whole::Value(value));
     if found.is_empty() {
         return value.clone();
     }
@@ -91,19 +94,76 @@ pub(super) fn redact_value(redactor: &Redactor, value: &Value) -> Value {
 }
 
 pub(super) fn finds_any(redactor: &Redactor, object: &Map<String, Value>) -> bool {
-    !find(redactor, |leaves| leaves.object(object)).is_empty()
+    !find(redactor, Whole::Object(object)).is_empty()
 }
 
-fn find<'v>(redactor: &Redactor, visit: impl FnOnce(&mut Leaves<'v, '_>)) -> Found {
+/// What is looked through.
+#[derive(Clone, Copy)]
+enum Whole<'v> {
+    Object(&'v Map<String, Value>),
+    Value(&'v Value),
+}
+
+fn find(redactor: &Redactor, whole: Whole<'_>) -> Found {
     let mut leaves =
         Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::default() };
-    if redactor.is_idle() {
+    if redactor.is_idle() || Glance::is_plain(redactor, whole) {
         return leaves.found;
     }
-    visit(&mut leaves);
+    match whole {
+        Whole::Object(object) => leaves.object(object),
+        Whole::Value(value) => leaves.value(value),
+    }
     leaves.joined();
     leaves.found.texts.values_mut().for_each(|found| *found = merged(std::mem::take(found)));
     leaves.found
+}
+
+/// All names and all texts of a short value, put together. Where nothing in them could begin a search, none of them need
+/// be searched by itself: so it is with most calls and most results.
+#[derive(Default)]
+struct Glance {
+    names: String,
+    texts: String,
+}
+
+impl Glance {
+    fn is_plain(redactor: &Redactor, whole: Whole<'_>) -> bool {
+        let mut glance = Self::default();
+        let taken = match whole {
+            Whole::Object(object) => glance.object(object),
+            Whole::Value(value) => glance.value(value),
+        };
+        let Self { names, texts } = glance;
+        let known = |text: &String| redactor.known.may_be_in(text) || text.contains('%');
+        taken.is_some()
+            && !known(&names)
+            && !known(&texts)
+            && (redactor.formats.is_none() || scan::is_plain(&names, &texts))
+    }
+
+    /// `None` where it is too much, or such as is read in another way.
+    fn object(&mut self, fields: &Map<String, Value>) -> Option<()> {
+        fields.iter().try_for_each(|(name, value)| {
+            (name != blob::NAME).then_some(())?;
+            add(&mut self.names, name)?;
+            self.value(value)
+        })
+    }
+
+    fn value(&mut self, value: &Value) -> Option<()> {
+        match value {
+            Value::String(text) => add(&mut self.texts, text),
+            Value::Number(number) => add(&mut self.texts, &number.to_string()),
+            Value::Array(items) => items.iter().try_for_each(|item| self.value(item)),
+            Value::Object(fields) => self.object(fields),
+            Value::Null | Value::Bool(_) => Some(()),
+        }
+    }
+}
+
+fn add(all: &mut String, text: &str) -> Option<()> {
+    (all.len() + text.len() <= GLANCE).then(|| all.push_str(text))
 }
 
 /// The texts of a value, one after the other.

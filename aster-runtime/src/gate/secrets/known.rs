@@ -78,6 +78,15 @@ impl Known {
         matches!(self, Self::Nothing)
     }
 
+    /// Whether one of them may stand there.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Automaton { any, .. } => any.is_match(text),
+            Self::OneByOne(_) => true,
+        }
+    }
+
     /// Where they stand; places may overlap.
     pub(super) fn find(&self, text: &[u8], found: &mut impl Extend<Range<usize>>) {
         match self {

@@ -89,6 +89,14 @@ pub(super) fn is_context(name: &str) -> bool {
     ENGINE.as_ref().is_some_and(|engine| engine.context.is_match(name))
 }
 
+/// Whether nothing in these texts, nor in any that stands beside one of these names, could begin a search.
+pub(super) fn is_plain(names: &str, texts: &str) -> bool {
+    ENGINE.as_ref().is_some_and(|engine| {
+        let plain = |text: &str| !engine.needles.is_match(text);
+        !engine.context.is_match(names) && plain(names) && plain(texts)
+    })
+}
+
 /// Whether one text goes on in the next at this place: as good as a space to whoever looks for words.
 pub(super) type Seams<'a> = &'a [usize];
 
