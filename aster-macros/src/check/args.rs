@@ -7,8 +7,8 @@ use syn::{
     Type, TypeReference, UnOp,
 };
 
-use super::name;
 use super::signature::impl_trait;
+use super::{is_placeholder, name};
 use crate::diag::{Errors, codes};
 use crate::model::{Argument, Description};
 use crate::parse::attr::{ArgOptions, Kind, Range};
@@ -283,7 +283,12 @@ fn argument<'a>(
         }
     }
     shown(&options, errors);
-    bounds(&options, errors);
+    bounds(&parameter.ty, &options, errors);
+    path(&parameter.ty, &options, errors);
+    if !parameter.doc.text.is_empty() && is_placeholder(&parameter.doc.text) {
+        let (what, help) = ("the description of this argument says nothing", "say what it is for");
+        errors.push_with_help(&parameter.doc.tokens, &codes::PLACEHOLDER, what, help);
+    }
     if let Some(pattern) = &options.pattern
         && let Err(error) = regex_syntax::ast::parse::Parser::new().parse(&pattern.value())
     {
@@ -311,7 +316,10 @@ fn argument<'a>(
             ty: parameter.ty.clone(),
             description: (&parameter.doc).into(),
             default: options.default,
-            range: options.range,
+            range: options.range.map(|range| match Numbers::of(&parameter.ty) {
+                Some(Numbers::Float) => range.with_fractions(),
+                _ => range,
+            }),
             length: options.length,
             pattern: options.pattern.as_ref().map(LitStr::value),
             example: options.example,
@@ -345,7 +353,7 @@ fn url(parameter: &Parameter, name: &str, options: &ArgOptions, errors: &mut Err
         ["url", "urls", "uri", "uris"].contains(&name.rsplit(['_', '-', '.']).next().unwrap_or(name));
     let like_url = match innermost(&parameter.ty).as_str() {
         "Url" => true,
-        "String" => is_named,
+        "String" | "str" => is_named,
         _ => false,
     };
     if let (false, Some(false), Some(key)) = (like_url, options.url, options.keys.get("url")) {
@@ -354,25 +362,118 @@ fn url(parameter: &Parameter, name: &str, options: &ArgOptions, errors: &mut Err
     options.url.unwrap_or(like_url)
 }
 
-/// The last word of a type, past `Option` and `Vec`.
+/// The last word of a type, past what holds a value and past lists.
 fn innermost(ty: &Type) -> String {
+    const AROUND: [&str; 8] = ["Option", "Box", "Arc", "Cow", "Vec", "VecDeque", "HashSet", "BTreeSet"];
     let Type::Path(path) = bare(ty) else { return String::new() };
     let Some(last) = path.path.segments.last() else { return String::new() };
-    if let PathArguments::AngleBracketed(inner) = &last.arguments
-        && (last.ident == "Option" || last.ident == "Vec")
-        && let Some(GenericArgument::Type(inner)) = inner.args.first()
-    {
-        return innermost(inner);
+    let types = |argument: &GenericArgument| match argument {
+        GenericArgument::Type(inner) => Some(innermost(inner)),
+        _ => None,
+    };
+    match &last.arguments {
+        PathArguments::AngleBracketed(inner) if AROUND.iter().any(|around| last.ident == around) => {
+            inner.args.iter().find_map(types).unwrap_or_default()
+        }
+        _ => last.ident.to_string(),
     }
-    last.ident.to_string()
+}
+
+/// A type of numbers, as far as its name shows.
+#[derive(Clone, Copy)]
+enum Numbers {
+    Float,
+    /// From the smallest to the largest, both within.
+    Integer(i128, i128),
+}
+
+impl Numbers {
+    /// Those of a type, or of an `Option` of it.
+    fn of(ty: &Type) -> Option<Self> {
+        let Type::Path(path) = bare(ty) else { return None };
+        let last = path.path.segments.last()?;
+        if let (true, PathArguments::AngleBracketed(inner)) = (last.ident == "Option", &last.arguments) {
+            return match inner.args.first()? {
+                GenericArgument::Type(inner) => Self::of(inner),
+                _ => None,
+            };
+        }
+        let bits = |name: &str| name.get(1..)?.parse::<u32>().ok().filter(|bits| *bits <= 64);
+        match last.ident.to_string().as_str() {
+            "f32" | "f64" => Some(Self::Float),
+            "isize" => Some(Self::Integer(i64::MIN.into(), i64::MAX.into())),
+            "usize" => Some(Self::Integer(0, u64::MAX.into())),
+            name if name.starts_with('u') => Some(Self::Integer(0, (1 << bits(name)?) - 1)),
+            name if name.starts_with('i') => {
+                let half = 1 << (bits(name)? - 1);
+                Some(Self::Integer(-half, half - 1))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with a literal as one of these.
+    fn refuses(self, literal: &Expr) -> Option<&'static str> {
+        match (self, literal_of(literal)?) {
+            (_, (_, Lit::Str(_) | Lit::ByteStr(_) | Lit::Char(_) | Lit::Bool(_))) => Some("not a number"),
+            (Self::Integer(..), (_, Lit::Float(_))) => Some("not a whole number"),
+            (Self::Integer(smallest, largest), (is_negative, Lit::Int(number))) => {
+                let value: i128 = number.base10_digits().parse().unwrap_or(i128::MAX);
+                let value = if is_negative { -value } else { value };
+                if value < 0 && smallest == 0 {
+                    return Some("below zero");
+                }
+                (value < smallest || value > largest).then_some("outside of its type")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A literal, and whether it has a minus before it.
+fn literal_of(expression: &Expr) -> Option<(bool, &Lit)> {
+    match expression {
+        Expr::Group(group) => literal_of(&group.expr),
+        Expr::Paren(paren) => literal_of(&paren.expr),
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => {
+            literal_of(expr).map(|(is_negative, literal)| (!is_negative, literal))
+        }
+        Expr::Lit(ExprLit { lit, .. }) => Some((false, lit)),
+        _ => None,
+    }
+}
+
+/// The name of a file is a text, which no number is.
+fn path(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
+    let Some(key) = options.keys.get("path").filter(|_| options.path) else { return };
+    let name = innermost(ty);
+    if Numbers::of(ty).is_some() || ["bool", "char", "Url"].contains(&name.as_str()) {
+        let what = format!("`{}` names no file or folder", ty.to_token_stream());
+        errors.push(key, &codes::NO_PATH, what);
+    }
 }
 
 /// Judges bounds, and the default and example within them, where they are written as literals; what else they may be is
 /// known to rustc alone.
-fn bounds(options: &ArgOptions, errors: &mut Errors) {
+fn bounds(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
     let values = [("default", &options.default), ("example", &options.example)];
-    for (bounds, measure) in [(&options.range, number as fn(&Expr) -> _), (&options.length, length)] {
+    let lengths = Some(Numbers::Integer(0, u64::MAX.into()));
+    for (what, bounds, numbers, measure) in [
+        ("bound", &options.range, Numbers::of(ty), number as fn(&Expr) -> _),
+        ("length", &options.length, lengths, length),
+    ] {
         let Some(Range { minimum, maximum }) = bounds else { continue };
+        let mut is_right = true;
+        for bound in minimum.iter().chain(maximum) {
+            // Of an unknown type it can still be told that a text is no bound.
+            if let Some(why) = numbers.unwrap_or(Numbers::Float).refuses(bound) {
+                errors.push(bound, &codes::BOUND, format!("this {what} is {why}"));
+                is_right = false;
+            }
+        }
+        if !is_right {
+            continue;
+        }
         let (from, to) = (minimum.as_ref().and_then(number), maximum.as_ref().and_then(number));
         if let (Some(from), Some(to)) = (from, to)
             && from > to

@@ -7,7 +7,8 @@ pub(crate) mod server;
 mod signature;
 mod uri;
 
-use proc_macro2::Span;
+use proc_macro2::TokenStream;
+use quote::ToTokens as _;
 
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Description, Role, Whole};
@@ -49,7 +50,7 @@ pub(crate) fn callable(
     attributes(kind, function, home, errors);
     signature::check(kind, function, home, errors);
     let (takes_context, arguments) = args::check(kind, function, options.schema.is_some(), errors);
-    let role = role(kind, function, options, arguments.as_deref(), errors);
+    let role = role(kind, function, options, home, arguments.as_deref(), errors);
     let description = description(kind, function, errors);
     let name = name::callable(ident, options.name.as_ref(), errors);
     let alias = alias(name.as_deref(), options, errors);
@@ -64,7 +65,8 @@ pub(crate) fn callable(
         name::whole(server, name, options.name.as_ref(), ident, errors);
     }
     if options.keys.lacks("tier", kind.keys()) {
-        errors.push_at(at(function), &codes::NO_TIER, format!("{} `{ident}` has no tier", kind.noun()));
+        let what = format!("{} `{ident}` has no tier", kind.noun());
+        errors.push(at(function, options, home), &codes::NO_TIER, what);
     }
 
     Some(Callable {
@@ -141,10 +143,14 @@ fn egress(
     options.egress.iter().map(syn::LitStr::value).collect()
 }
 
-/// Where an option is missing: at the attribute's name.
-fn at(function: &Function) -> Span {
-    let name = function.published.first().and_then(|attribute| attribute.path().segments.last());
-    name.map_or_else(Span::call_site, |name| name.ident.span())
+/// Where an option is missing: at the attribute's name, or at the options beside which it would stand, where the name is
+/// not among a macro's input.
+fn at(function: &Function, options: &CallableOptions, home: &Home) -> TokenStream {
+    let attribute = function.published.first().filter(|_| !matches!(home, Home::Package));
+    match attribute.and_then(|attribute| attribute.path().segments.last()) {
+        Some(name) => name.ident.to_token_stream(),
+        None => options.tokens.clone(),
+    }
 }
 
 /// What the kind alone has.
@@ -152,6 +158,7 @@ fn role(
     kind: Kind,
     function: &Function,
     options: &CallableOptions,
+    home: &Home,
     arguments: Option<&[args::Judged<'_>]>,
     errors: &mut Errors,
 ) -> Option<Role> {
@@ -161,7 +168,7 @@ fn role(
         Kind::Resource => {
             if options.keys.lacks("uri", kind.keys()) {
                 let what = format!("resource `{}` has no URI", function.signature.ident);
-                errors.push_at(at(function), &codes::NO_URI, what);
+                errors.push(at(function, options, home), &codes::NO_URI, what);
             }
             let literal = options.uri.as_ref()?;
             let variables = uri::variables(literal, errors)?;
@@ -238,10 +245,7 @@ fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<D
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }
-    let letters =
-        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let said = letters(&doc.text);
-    if said == letters(&ident.to_string()) || ["", "todo", "fixme", "tbd", "xxx"].contains(&said.as_str()) {
+    if letters(&doc.text) == letters(&ident.to_string()) || is_placeholder(&doc.text) {
         let what = format!("the description of {noun} `{ident}` says nothing");
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
@@ -255,4 +259,15 @@ fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<D
         return None;
     }
     Some(doc.into())
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+}
+
+/// Whether a text only holds the place of a description that is still to be written.
+fn is_placeholder(text: &str) -> bool {
+    let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    ["", "todo", "fixme", "tbd", "xxx"].contains(&letters(text).as_str())
+        || ["TODO", "FIXME", "TBD", "XXX"].contains(&first)
 }

@@ -39,6 +39,7 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
     }
     same_names(&judged.iter().flatten().collect::<Vec<_>>(), name.as_deref(), errors);
     same_variants(item, errors);
+    taken(item, errors);
 
     Some(Server {
         home,
@@ -121,6 +122,19 @@ fn same_names(judged: &[&(Callable, CallableOptions)], server: Option<&str>, err
                 errors.push_pair(second.1, first, &codes::SAME_TOOL, what);
             }
             names.push(second);
+        }
+    }
+}
+
+/// The names of what the macro puts into an `impl`; a module has the tool enum as well.
+pub(crate) const OWN: [&str; 3] = ["SERVER", "TIERS", "GROUPS"];
+
+/// Reports what has a name of the macro's.
+fn taken(item: &ServerItem, errors: &mut Errors) {
+    let is_module = matches!(item, ServerItem::Module(_));
+    for name in item.names() {
+        if OWN.iter().any(|own| name == own) || (is_module && name == "Tool") {
+            errors.push(name, &codes::TAKEN, format!("the name `{name}` is the server's own here"));
         }
     }
 }

@@ -24,7 +24,6 @@
 //! | A0304 | the value of a resource that is none | `IntoResource` |
 //! | A0305 | the value of a prompt that is none | `IntoPrompt` |
 //! | A0411 | a free function that is called like a type | rustc |
-//! | A0412 | a module's server that takes a name of the module's | rustc |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
 //! | A0503 | a raised tool that is none | rustc |
@@ -101,6 +100,12 @@ pub(crate) static HOST: Code = Code {
     id: "A0012",
     title: "`egress` lists hosts, in lower case, that the URLs of a call may name",
     help: "write `egress(\"api.example.com\", \"*.example.org\")`",
+};
+
+pub(crate) static SYNTAX: Code = Code {
+    id: "A0013",
+    title: "options are `key`, `key = value` and `key(…)`, with commas between them",
+    help: "write a comma between them",
 };
 
 pub(crate) static GENERIC: Code =
@@ -235,6 +240,18 @@ pub(crate) static DESCRIBED_TWICE: Code = Code {
     help: "remove the line here, or the doc comment there",
 };
 
+pub(crate) static BOUND: Code = Code {
+    id: "A0230",
+    title: "a bound of `range` is one of the argument's numbers, a bound of `length` is a count",
+    help: "write a number that the argument, or its length, can be; or leave that end open, as in `1..`",
+};
+
+pub(crate) static NO_PATH: Code = Code {
+    id: "A0231",
+    title: "the path of a file or folder is a text",
+    help: "remove `path`, or take a `String` or a `PathBuf`",
+};
+
 pub(crate) static CHARACTER: Code =
     Code { id: "A0401", title: "names must suit every model provider", help: "use `[a-z0-9_-]`" };
 
@@ -290,6 +307,12 @@ pub(crate) static ALIAS: Code = Code {
     id: "A0410",
     title: "an alias is an old name of a tool",
     help: "remove it, or write the name that the tool had before",
+};
+
+pub(crate) static TAKEN: Code = Code {
+    id: "A0412",
+    title: "a server has its own `SERVER`, `TIERS` and `GROUPS`, and in a module its own `Tool`",
+    help: "rename it",
 };
 
 pub(crate) static NO_URL: Code = Code {

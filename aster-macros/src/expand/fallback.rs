@@ -6,7 +6,7 @@ use syn::Attribute;
 
 use super::callable::{located, names};
 use super::server::{enum_of, tool_enum};
-use crate::check::server::last_segment;
+use crate::check::server::{OWN, last_segment};
 use crate::check::{is_method, name};
 use crate::parse::attr::Kind;
 use crate::parse::item::{Function, ServerItem};
@@ -38,14 +38,17 @@ pub(crate) fn callable(kind: Kind, function: &Function, krate: &CratePath) -> To
 pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
     let private = &krate.private();
     let mixed = Span::mixed_site();
-    let constants = quote_spanned! {mixed=>
-        #[doc = "Not right."]
-        pub const SERVER: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
-        #[doc = "Not right."]
-        pub const TIERS: &'static [#private::Tier] = &[];
-        #[doc = "Not right."]
-        pub const GROUPS: &'static [&'static str] = &[];
-    };
+    let is_free = |name: &str| !item.names().iter().any(|taken| taken == name);
+    let values = [
+        quote_spanned!(mixed=> &'static #private::ServerSpec = &#private::BROKEN_SERVER),
+        quote_spanned!(mixed=> &'static [#private::Tier] = &[]),
+        quote_spanned!(mixed=> &'static [&'static str] = &[]),
+    ];
+    let constants = OWN.iter().zip(values).filter(|(name, _)| is_free(name)).map(|(name, value)| {
+        let name = Ident::new(name, mixed);
+        quote_spanned!(mixed=> #[doc = "Not right."] pub const #name: #value;)
+    });
+    let constants = quote!(#(#constants)*);
     let tools: Vec<(&Ident, Vec<Attribute>)> = item
         .published()
         .filter(|function| function.kind() == Some(Kind::Tool))
@@ -80,7 +83,8 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         ServerItem::Impl(_) => TokenStream::new(),
         ServerItem::Module(module) => {
             let name = Ident::new("Tool", Span::call_site());
-            let list = tool_enum(&name, &module.header.ident, "", variants, None, private);
+            let list =
+                is_free("Tool").then(|| tool_enum(&name, &module.header.ident, "", variants, None, private));
             quote_spanned!(mixed=> #constants #list)
         }
     }

@@ -204,17 +204,35 @@ fn numbers_are_compared_where_they_are_written() {
             quote!(tier = Standard),
             quote! {
                 /// Lists the pages.
-                fn list(#[arg(#option)] limit: u8) {}
+                fn list(#[arg(#option)] limit: i64) {}
             },
         );
         headlines(&output).join("; ")
     };
-    assert_eq!(judged(quote!(range(-1.5..=-2))), "no number is in this range");
+    assert_eq!(judged(quote!(range(-1..=-2))), "no number is in this range");
     assert_eq!(judged(quote!(range(1_000..=0x10))), "no number is in this range");
     assert_eq!(judged(quote!(range(1..=1), default = 1)), "");
     assert_eq!(judged(quote!(range(..=9), default = Some(10))), "the default is outside of the range");
     assert_eq!(judged(quote!(range(0..), default = (-1))), "the default is outside of the range");
     assert_eq!(judged(quote!(range(MAX..=1), default = DEFAULT)), "");
+    assert_eq!(judged(quote!(range(0.5..))), "this bound is not a whole number");
+    assert_eq!(judged(quote!(range("a"..))), "this bound is not a number");
+    assert_eq!(judged(quote!(range(..=9223372036854775808))), "this bound is outside of its type");
+    assert_eq!(judged(quote!(range(-9223372036854775808..))), "");
+    assert_eq!(judged(quote!(length(-1..=1.5))), "this length is below zero; this length is not a whole number");
+}
+
+#[test]
+fn whole_bounds_are_bounds_of_floating_point_numbers() {
+    let output = pretty(tool(
+        quote!(tier = Standard),
+        quote! {
+            /// Mixes.
+            fn mix(#[arg(range(-1..=(2)))] share: Option<f64>, #[arg(range(0..=1))] whole: Share) {}
+        },
+    ));
+    assert!(output.contains("Some(-1.0)") && output.contains("Some((2.0))"), "{output}");
+    assert!(output.contains("Some(0), ::aster_runtime::__private::Some(1)"), "{output}");
 }
 
 #[test]
@@ -290,7 +308,7 @@ fn the_table_beside_the_official_sdk_is_right() {
     );
     let misspelt = told(quote!(tier = Standard, descripton = "Fetches a page."), fetch.clone());
     assert!(
-        misspelt.starts_with("unknown option `descripton`") && !misspelt.contains("did you mean"),
+        misspelt.starts_with("unknown option `descripton`") && misspelt.contains("is the doc comment"),
         "{misspelt}"
     );
     let named = told(quote!(tier = Standard, name = "fetch page/now"), fetch);
@@ -364,6 +382,14 @@ fn an_item_is_known_by_its_name() {
         .as_deref(),
         Some("clock")
     );
+    for server in [
+        quote!(impl Web<'_> {}),
+        quote!(impl<T: Into<fn() -> u8>, const N: usize> Web<T> where T: Copy {}),
+        quote!(impl super::pages::Web {}),
+        quote!(impl<'a> super::Server<'a> for crate::Web {}),
+    ] {
+        assert_eq!(name(server).as_deref(), Some("Web"));
+    }
     assert_eq!(name(quote!()), None);
 }
 

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, ExprLit, ExprRange, Ident, Lit, LitStr, Meta, Path, RangeLimits, Token, parenthesized,
+    Attribute, Expr, ExprLit, ExprRange, Ident, Lit, LitFloat, LitStr, Meta, Path, RangeLimits, Token, parenthesized,
 };
 
 use crate::diag::codes::{self, Code};
@@ -111,26 +112,50 @@ pub(crate) enum Value {
     Equals(Expr),
     /// `key(…)`
     List(TokenStream),
+    /// What follows the key is no value.
+    Unread { at: TokenStream, why: String },
 }
 
 /// Which keys an attribute has, so that "absent" can be told from "there, but wrong".
 #[derive(Debug, Default)]
-pub(crate) struct Keys(Vec<Ident>);
+pub(crate) struct Keys {
+    given: Vec<Ident>,
+    /// The words of what could not be read.
+    lost: Vec<Ident>,
+    /// Whether nothing of it could be read.
+    unread: bool,
+}
 
 impl Keys {
     pub(crate) fn get(&self, key: &str) -> Option<&Ident> {
-        self.0.iter().find(|ident| *ident == key)
+        self.given.iter().find(|ident| *ident == key)
     }
 
     /// All of them, in the order in which they were written.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Ident> {
-        self.0.iter()
+        self.given.iter()
     }
 
-    /// Whether a key is missing, and not merely misspelt.
+    /// Whether a key is missing, and not merely misspelt, unreadable, or there by its value alone.
     pub(crate) fn lacks(&self, key: &str, known: &[&str]) -> bool {
-        let means = |ident: &Ident| suggest::closest(&ident.unraw().to_string(), known) == Some(key);
-        !self.0.iter().any(means)
+        let means = |ident: &Ident| {
+            let name = ident.unraw().to_string();
+            suggest::closest(&name, known) == Some(key) || (key == "tier" && TIERS.contains(&name.as_str()))
+        };
+        !self.unread && !self.given.iter().chain(&self.lost).any(means)
+    }
+}
+
+/// The values of `tier`.
+const TIERS: [&str; 3] = ["Standard", "Elevated", "Restricted"];
+
+/// What follows an attribute's name where it is written as it should be.
+fn example(attribute: &str) -> &'static str {
+    match attribute {
+        "mcp_resource" => "uri = \"notes://today\", tier = Standard",
+        "mcp_server" => "name = \"web\"",
+        "arg" => "default = 5",
+        _ => "tier = Standard",
     }
 }
 
@@ -138,6 +163,8 @@ impl Keys {
 #[derive(Debug, Default)]
 pub(crate) struct CallableOptions {
     pub keys: Keys,
+    /// All of them, to point at.
+    pub tokens: TokenStream,
     pub tier: Option<Ident>,
     pub group: Option<Path>,
     pub name: Option<LitStr>,
@@ -160,7 +187,7 @@ pub(crate) struct CallableOptions {
 
 impl CallableOptions {
     pub(crate) fn parse(kind: Kind, tokens: TokenStream, errors: &mut Errors) -> Self {
-        let mut options = Self::default();
+        let mut options = Self { tokens: tokens.clone(), ..Self::default() };
         for written in written(kind.attribute(), kind.keys(), tokens, &mut options.keys, errors) {
             let Written { key, value } = written;
             match key.unraw().to_string().as_str() {
@@ -193,7 +220,10 @@ impl CallableOptions {
 
     /// The options of a method's own attribute.
     pub(crate) fn of(kind: Kind, attribute: &Attribute, errors: &mut Errors) -> Self {
-        Self::parse(kind, list(attribute, errors), errors)
+        match list(attribute, kind.attribute(), errors) {
+            Some(tokens) => Self::parse(kind, tokens, errors),
+            None => Self { keys: Keys { unread: true, ..Keys::default() }, ..Self::default() },
+        }
     }
 
     pub(crate) fn krate(&self) -> CratePath {
@@ -261,11 +291,37 @@ pub(crate) struct Range {
     pub maximum: Option<Expr>,
 }
 
+impl Range {
+    /// The same among floating-point numbers, where a whole one may be written as it is read.
+    pub(crate) fn with_fractions(self) -> Self {
+        Self { minimum: self.minimum.map(with_fraction), maximum: self.maximum.map(with_fraction) }
+    }
+}
+
+/// The same number as a literal of floating point.
+fn with_fraction(mut expression: Expr) -> Expr {
+    match &mut expression {
+        Expr::Group(group) => *group.expr = with_fraction((*group.expr).clone()),
+        Expr::Paren(paren) => *paren.expr = with_fraction((*paren.expr).clone()),
+        Expr::Unary(unary) => *unary.expr = with_fraction((*unary.expr).clone()),
+        Expr::Lit(ExprLit { lit, .. }) => {
+            if let Lit::Int(number) = lit
+                && number.suffix().is_empty()
+            {
+                *lit = Lit::Float(LitFloat::new(&format!("{}.0", number.base10_digits()), number.span()));
+            }
+        }
+        _ => {}
+    }
+    expression
+}
+
 impl ArgOptions {
     pub(crate) fn parse(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut options = Self::default();
         for attribute in attributes {
-            for written in written("arg", ARG_KEYS, list(attribute, errors), &mut options.keys, errors) {
+            let Some(tokens) = list(attribute, "arg", errors) else { continue };
+            for written in written("arg", ARG_KEYS, tokens, &mut options.keys, errors) {
                 let Written { key, value } = written;
                 match key.unraw().to_string().as_str() {
                     "default" => options.default = expression(&key, value, errors),
@@ -289,13 +345,15 @@ impl ArgOptions {
 }
 
 /// The tokens inside an attribute's parentheses.
-fn list(attribute: &Attribute, errors: &mut Errors) -> TokenStream {
+fn list(attribute: &Attribute, name: &str, errors: &mut Errors) -> Option<TokenStream> {
     match &attribute.meta {
-        Meta::Path(_) => TokenStream::new(),
-        Meta::List(list) => list.tokens.clone(),
+        Meta::Path(_) => Some(TokenStream::new()),
+        Meta::List(list) => Some(list.tokens.clone()),
         Meta::NameValue(pair) => {
-            errors.syntax(syn::Error::new(pair.eq_token.span, "expected options in parentheses"));
-            TokenStream::new()
+            let what = format!("the options of `#[{name}]` stand in parentheses");
+            let help = format!("write `#[{name}({})]`", example(name));
+            errors.push_with_help(pair.eq_token, &codes::SYNTAX, what, help);
+            None
         }
     }
 }
@@ -311,21 +369,8 @@ fn written(
     let mut all = Vec::new();
     let parser = |input: ParseStream<'_>| {
         while !input.is_empty() {
-            match one(input) {
-                Ok(written) => all.push(written),
-                Err(error) => {
-                    errors.syntax(error);
-                    skip_to_comma(input);
-                }
-            }
-            if input.is_empty() {
-                break;
-            }
-            if let Err(error) = input.parse::<Token![,]>() {
-                errors.syntax(error);
-                skip_to_comma(input);
-                let _ = input.parse::<Token![,]>();
-            }
+            all.extend(one(attribute, known, input, keys, errors)?);
+            separator(known, input, keys, errors)?;
         }
         Ok(())
     };
@@ -335,7 +380,7 @@ fn written(
     all.retain(|written: &Written| {
         let name = written.key.unraw().to_string();
         let Some(first) = keys.get(&name).cloned() else {
-            keys.0.push(written.key.clone());
+            keys.given.push(written.key.clone());
             return true;
         };
         if known.contains(&name.as_str()) {
@@ -349,26 +394,125 @@ fn written(
     all
 }
 
-fn one(input: ParseStream<'_>) -> syn::Result<Written> {
-    let key = input.call(Ident::parse_any)?;
-    if input.peek(Token![=]) {
-        input.parse::<Token![=]>()?;
-        return Ok(Written { key, value: Value::Equals(input.parse()?) });
+/// Reads one option. What stands where its name should be is reported here; what stands where its value should be, with
+/// what the value would have been, by whoever knows the key.
+fn one(
+    attribute: &str,
+    known: &[&str],
+    input: ParseStream<'_>,
+    keys: &mut Keys,
+    errors: &mut Errors,
+) -> syn::Result<Option<Written>> {
+    if !input.peek(Ident::peek_any) {
+        let found = input.fork().parse::<TokenTree>()?;
+        let what = format!("expected an option, found {}", quoted(&found));
+        let help = match (&found, attribute) {
+            (TokenTree::Literal(_), "mcp_tool" | "mcp_resource" | "mcp_prompt" | "mcp_server") => {
+                format!("write `{}`; a description is a doc comment: `/// …`", example(attribute))
+            }
+            _ => format!("write `{}`", example(attribute)),
+        };
+        errors.push_with_help(&found, &codes::SYNTAX, what, help);
+        lose(input, keys);
+        return Ok(None);
     }
-    if input.peek(syn::token::Paren) {
+    let key = input.call(Ident::parse_any)?;
+    let name = key.unraw();
+    let value = if input.peek(Token![=]) {
+        let equals: Token![=] = input.parse()?;
+        value(&name, equals, input, keys)
+    } else if input.peek(syn::token::Paren) {
         let content;
         parenthesized!(content in input);
-        return Ok(Written { key, value: Value::List(content.parse()?) });
-    }
-    Ok(Written { key, value: Value::Absent })
+        Value::List(content.parse()?)
+    } else if input.is_empty() || input.peek(Token![,]) || input.peek(Token![;]) || is_known(input, known) {
+        Value::Absent
+    } else {
+        let found = input.parse::<TokenTree>()?;
+        let why = format!("expected `=` after `{name}`, found {}", quoted(&found));
+        lose(input, keys);
+        Value::Unread { at: found.into(), why }
+    };
+    Ok(Some(Written { key, value }))
 }
 
-fn skip_to_comma(input: ParseStream<'_>) {
-    while !input.is_empty() && !input.peek(Token![,]) {
-        if input.parse::<TokenTree>().is_err() {
-            return;
+fn value(name: &Ident, equals: Token![=], input: ParseStream<'_>, keys: &mut Keys) -> Value {
+    if input.is_empty() || input.peek(Token![,]) || input.peek(Token![;]) {
+        return Value::Unread { at: equals.to_token_stream(), why: format!("`{name}` has no value") };
+    }
+    let start = input.fork();
+    let error = match input.parse::<Expr>() {
+        Ok(value) => return Value::Equals(value),
+        Err(error) => error,
+    };
+    lose(input, keys);
+    // Where it breaks off there is no token to point at but the last one.
+    let breaks_off = error.to_string().starts_with("unexpected end of input");
+    let at = match tokens_to_comma(&start).pop().filter(|_| breaks_off) {
+        Some(last) => last.into(),
+        None => quote_spanned!(error.span()=> _),
+    };
+    Value::Unread { at, why: format!("the value of `{name}` cannot be read: {error}") }
+}
+
+/// Reads the comma between two options, or reports what stands in its place.
+fn separator(
+    known: &[&str],
+    input: ParseStream<'_>,
+    keys: &mut Keys,
+    errors: &mut Errors,
+) -> syn::Result<()> {
+    if input.is_empty() || input.peek(Token![,]) {
+        input.parse::<Option<Token![,]>>()?;
+        return Ok(());
+    }
+    let follows = is_known(input, known);
+    let found = if follows { input.fork().parse::<TokenTree>()? } else { input.parse::<TokenTree>()? };
+    let what = format!("expected `,` between two options, found {}", quoted(&found));
+    errors.push(&found, &codes::SYNTAX, what);
+    if !follows && !matches!(&found, TokenTree::Punct(punct) if punct.as_char() == ';') {
+        lose(input, keys);
+        input.parse::<Option<Token![,]>>()?;
+    }
+    Ok(())
+}
+
+/// Whether the next word is an option's name.
+fn is_known(input: ParseStream<'_>, known: &[&str]) -> bool {
+    let key = input.fork().call(Ident::parse_any);
+    key.is_ok_and(|key| known.contains(&key.unraw().to_string().as_str()))
+}
+
+/// Passes over what cannot be read, up to the next comma, and keeps its words: what they were meant for is not missing.
+fn lose(input: ParseStream<'_>, keys: &mut Keys) {
+    for tree in tokens_to_comma(input) {
+        if let TokenTree::Ident(word) = tree {
+            keys.lost.push(word);
         }
     }
+}
+
+fn tokens_to_comma(input: ParseStream<'_>) -> Vec<TokenTree> {
+    let mut tokens = Vec::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        let Ok(tree) = input.parse() else { break };
+        tokens.push(tree);
+    }
+    tokens
+}
+
+/// A token as it is quoted in an error. A group is its brackets.
+fn quoted(tree: &TokenTree) -> String {
+    let text = match tree {
+        TokenTree::Group(group) => match group.delimiter() {
+            Delimiter::Parenthesis => "(…)".to_owned(),
+            Delimiter::Brace => "{ … }".to_owned(),
+            Delimiter::Bracket => "[…]".to_owned(),
+            Delimiter::None => group.stream().to_string(),
+        },
+        other => other.to_string(),
+    };
+    format!("`{text}`")
 }
 
 fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
@@ -395,16 +539,26 @@ fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
         errors.push_with_help(key, &codes::OTHER_ATTRIBUTE, format!("`{name}` belongs to {owner}"), help);
         return;
     }
+    let what = format!("unknown option `{name}` for `#[{attribute}]`");
+    // What other frameworks write here has its place in this one.
+    if suggest::closest(&name, &["description", "desc", "doc"]).is_some() {
+        let help = "the description is the doc comment: write `/// …`";
+        errors.push_with_help(key, &codes::UNKNOWN_OPTION, what, help);
+        return;
+    }
+    if known.contains(&"tier") && TIERS.contains(&name.as_str()) {
+        errors.push_with_help(key, &codes::UNKNOWN_OPTION, what, format!("write `tier = {name}`"));
+        return;
+    }
     let legal = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     let mut help = format!("expected one of: {legal}");
     if let Some(meant) = suggest::closest(&name, known) {
         help.push_str(&format!("; did you mean `{meant}`?"));
     }
-    let what = format!("unknown option `{name}` for `#[{attribute}]`");
     errors.push_with_help(key, &codes::UNKNOWN_OPTION, what, help);
 }
 
-/// Reports a value of the wrong kind: at the value, or at the key where there is none.
+/// Reports a value of the wrong kind, or none: at the value, or at the key where nothing follows it.
 fn wrong(key: &Ident, value: &Value, code: &Code, takes: &str, example: &str, errors: &mut Errors) {
     let name = key.unraw();
     let (what, help) = (format!("`{name}` takes {takes}"), format!("write `{example}`"));
@@ -413,6 +567,7 @@ fn wrong(key: &Ident, value: &Value, code: &Code, takes: &str, example: &str, er
         Value::Equals(value) => errors.push_with_help(value, code, what, help),
         Value::List(tokens) if tokens.is_empty() => errors.push_with_help(key, code, what, help),
         Value::List(tokens) => errors.push_with_help(tokens, code, what, help),
+        Value::Unread { at, why } => errors.push_with_help(at, &codes::SYNTAX, why, help),
     }
 }
 

@@ -69,38 +69,53 @@ impl Doc {
     }
 }
 
-/// Takes the section of the arguments out of the lines, where it is a list of them.
+/// Takes the list of the arguments, with its heading, out of the lines. A paragraph after the list is none of its own.
 fn take_arguments(lines: &mut Vec<String>, places: &[Span]) -> Vec<Described> {
-    let titled = |line: &String| {
-        let title = line.trim_start_matches('#');
-        let is_heading = title.len() < line.len() && title.starts_with(' ');
-        is_heading.then(|| title.trim().trim_end_matches(':').to_lowercase())
+    let Some(start) = headings(lines).find_map(|(at, title)| {
+        ["arguments", "parameters"].contains(&title.as_str()).then_some(at)
+    }) else {
+        return Vec::new();
     };
-    let is_start =
-        |line: &String| titled(line).is_some_and(|title| title == "arguments" || title == "parameters");
-    let Some(start) = lines.iter().position(is_start) else { return Vec::new() };
-    let length = lines[start + 1..].iter().position(|line| titled(line).is_some());
-    let end = length.map_or(lines.len(), |length| start + 1 + length);
+    let next = headings(lines).map(|(at, _)| at).find(|at| *at > start);
+    let section = start + 1..next.unwrap_or(lines.len());
 
     let mut arguments: Vec<Described> = Vec::new();
-    for (line, at) in lines[start + 1..end].iter().zip(&places[start + 1..]) {
-        if let Some((name, text)) = item(line) {
-            arguments.push(Described { name: name.to_owned(), text: text.to_owned(), at: *at });
-        } else if !line.trim().is_empty() {
-            match arguments.last_mut() {
-                Some(last) => {
-                    last.text.push('\n');
-                    last.text.push_str(line.trim());
-                }
-                // Prose, which the model shall read as it is.
-                None => return Vec::new(),
-            }
+    let mut after_blank = false;
+    let mut end = section.end;
+    for at in section {
+        let line = &lines[at];
+        let is_inside = !after_blank || line.starts_with(' ');
+        if line.trim().is_empty() {
+            after_blank = true;
+            continue;
         }
+        if let Some((name, text)) = item(line) {
+            arguments.push(Described { name: name.to_owned(), text: text.to_owned(), at: places[at] });
+        } else if let Some(last) = arguments.last_mut().filter(|_| is_inside) {
+            last.text.push('\n');
+            last.text.push_str(line.trim());
+        } else {
+            end = at;
+            break;
+        }
+        after_blank = false;
     }
-    if !arguments.is_empty() {
-        lines.drain(start..end);
+    // Prose, which the model shall read as it is.
+    if arguments.is_empty() {
+        return Vec::new();
     }
+    lines.drain(start..end);
     arguments
+}
+
+/// The headings outside of code, in lower case, each with its line.
+fn headings(lines: &[String]) -> impl Iterator<Item = (usize, String)> {
+    let mut code = Code::default();
+    lines.iter().enumerate().filter_map(move |(at, line)| {
+        let is_code = code.takes(line);
+        let (_, title) = heading(line).filter(|_| !is_code)?;
+        Some((at, title))
+    })
 }
 
 /// `` * `name` - what it is``, with any of the usual bullets and separators.
@@ -120,46 +135,58 @@ const FOR_RUST: [&str; 4] = ["errors", "panics", "safety", "examples"];
 /// Leaves out sections that speak to whoever calls the function from Rust, line by line.
 #[derive(Default)]
 struct Sections {
-    /// The fence of the code block that is open.
-    fence: Option<String>,
+    code: Code,
     /// The level of the heading whose section is being left out.
     dropped: Option<usize>,
 }
 
 impl Sections {
     fn keep(&mut self, line: &str) -> bool {
-        let bare = line.trim_start_matches(' ');
-        // Further in, it is code.
-        if line.len() - bare.len() < 4 {
-            self.fence_or_heading(bare);
+        if !self.code.takes(line)
+            && let Some((level, title)) = heading(line)
+            && self.dropped.is_none_or(|dropped| level <= dropped)
+        {
+            self.dropped = FOR_RUST.contains(&title.as_str()).then_some(level);
         }
         self.dropped.is_none()
     }
+}
 
-    fn fence_or_heading(&mut self, line: &str) {
+/// Tells code from text, line by line.
+#[derive(Default)]
+struct Code {
+    /// The fence of the block that is open.
+    fence: Option<String>,
+}
+
+impl Code {
+    /// Whether a line is code, or the fence of some.
+    fn takes(&mut self, line: &str) -> bool {
+        let bare = line.trim_start_matches(' ');
+        if line.len() - bare.len() >= 4 {
+            return true;
+        }
         if let Some(open) = &self.fence {
             let closes =
-                line.starts_with(open.as_str()) && line.trim_start_matches(&open[..1]).trim().is_empty();
+                bare.starts_with(open.as_str()) && bare.trim_start_matches(&open[..1]).trim().is_empty();
             if closes {
                 self.fence = None;
             }
-            return;
+            return true;
         }
-        if let Some(mark) = ["`", "~"].into_iter().find(|mark| line.starts_with(&mark.repeat(3))) {
-            let length = line.len() - line.trim_start_matches(mark).len();
-            self.fence = Some(mark.repeat(length));
-            return;
-        }
-        let title = line.trim_start_matches('#');
-        let level = line.len() - title.len();
-        if !(1..=6).contains(&level) || !title.starts_with(' ') {
-            return;
-        }
-        if self.dropped.is_none_or(|dropped| level <= dropped) {
-            let title = title.trim().trim_end_matches(['#', ':']).trim_end().to_lowercase();
-            self.dropped = FOR_RUST.contains(&title.as_str()).then_some(level);
-        }
+        let mark = ["`", "~"].into_iter().find(|mark| bare.starts_with(&mark.repeat(3)));
+        self.fence = mark.map(|mark| mark.repeat(bare.len() - bare.trim_start_matches(mark).len()));
+        mark.is_some()
     }
+}
+
+/// The level and the title, in lower case, of a line that is a heading.
+fn heading(line: &str) -> Option<(usize, String)> {
+    let line = line.trim_start_matches(' ');
+    let title = line.trim_start_matches('#');
+    let level = line.len() - title.len();
+    let is_heading = (1..=6).contains(&level) && title.starts_with(' ');
+    is_heading.then(|| (level, title.trim().trim_end_matches(['#', ':']).trim_end().to_lowercase()))
 }
 
 /// Whether this is `#[doc = …]`, and not `#[doc(hidden)]`.
@@ -288,6 +315,66 @@ mod tests {
         };
         let doc = Doc::of(&only.attrs);
         assert!(doc.present && doc.text.is_empty());
+    }
+
+    #[test]
+    fn arguments_are_a_list_outside_of_code() {
+        let doc = |item: ItemFn| {
+            let doc = Doc::of(&item.attrs);
+            let described = |described: &Described| format!("{}: {}", described.name, described.text);
+            (doc.text, doc.arguments.iter().map(described).collect::<Vec<_>>())
+        };
+        let (text, arguments) = doc(parse_quote! {
+            /// Runs a script.
+            ///
+            /// ```text
+            /// # Arguments
+            ///
+            /// * `code` - what stands in a fence
+            /// ```
+            ///
+            /// # Arguments
+            ///
+            /// * `code` - the script
+            ///
+            ///   in full
+            /// * `wait` - whether to wait
+            ///
+            /// Not for long scripts.
+            ///
+            /// # Notes
+            ///
+            /// None.
+            fn f() {}
+        });
+        assert_eq!(arguments, ["code: the script\nin full", "wait: whether to wait"]);
+        assert_eq!(
+            text,
+            "Runs a script.\n\n```text\n# Arguments\n\n* `code` - what stands in a fence\n```\n\n\
+             Not for long scripts.\n\n# Notes\n\nNone."
+        );
+        // What is no list is read as it is, and so is code alone.
+        for item in [
+            parse_quote! {
+                /// Runs a script.
+                ///
+                /// # Arguments
+                ///
+                /// It takes `code` - the script.
+                fn f() {}
+            },
+            parse_quote! {
+                /// Runs a script.
+                ///
+                ///     # Arguments
+                ///
+                ///     * `code` - the script
+                fn f() {}
+            },
+        ] {
+            let (text, arguments) = doc(item);
+            assert!(arguments.is_empty() && text.contains("# Arguments"), "{text}");
+        }
     }
 
     #[test]

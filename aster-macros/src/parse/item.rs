@@ -4,7 +4,7 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, Visibility};
+use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, UseTree, Visibility};
 
 use super::attr::Kind;
 use super::doc::{self, Doc};
@@ -159,6 +159,8 @@ struct Body {
     braces: Group,
     attributes: Vec<Attribute>,
     members: Vec<Member>,
+    /// The names that those have which are not published.
+    names: Vec<Ident>,
 }
 
 enum Member {
@@ -177,6 +179,14 @@ impl ServerItem {
             Member::Published(function) => Some(&**function),
             Member::Other(_) => None,
         })
+    }
+
+    /// The names that other members have, as far as no macro makes them.
+    pub(crate) fn names(&self) -> &[Ident] {
+        match self {
+            Self::Impl(block) => &block.members.names,
+            Self::Module(module) => module.members.as_ref().map_or(&[], |body| &body.names),
+        }
     }
 
     pub(crate) fn doc(&self) -> &Doc {
@@ -260,25 +270,80 @@ pub(crate) fn server(tokens: TokenStream, errors: &mut Errors) -> syn::Result<Se
     }
 }
 
-fn body<Other: Parse + ToTokens>(braces: Group, errors: &mut Errors) -> syn::Result<Body> {
+fn body<Other: Named>(braces: Group, errors: &mut Errors) -> syn::Result<Body> {
     let parser = |input: ParseStream<'_>| {
         let attributes = input.call(Attribute::parse_inner)?;
-        let mut members = Vec::new();
+        let (mut members, mut names) = (Vec::new(), Vec::new());
         while !input.is_empty() {
-            members.push(member::<Other>(input, errors)?);
+            members.push(member::<Other>(input, &mut names, errors)?);
         }
-        Ok((attributes, members))
+        Ok((attributes, members, names))
     };
-    let (attributes, members) = parser.parse2(braces.stream())?;
-    Ok(Body { braces, attributes, members })
+    let (attributes, members, names) = parser.parse2(braces.stream())?;
+    Ok(Body { braces, attributes, members, names })
 }
 
-fn member<Other: Parse + ToTokens>(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Member> {
+/// What can stand beside what is published.
+trait Named: Parse + ToTokens {
+    /// Adds the names that it takes.
+    fn names(&self, names: &mut Vec<Ident>);
+}
+
+impl Named for ImplItem {
+    fn names(&self, names: &mut Vec<Ident>) {
+        match self {
+            ImplItem::Const(item) => names.push(item.ident.clone()),
+            ImplItem::Fn(item) => names.push(item.sig.ident.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl Named for Item {
+    fn names(&self, names: &mut Vec<Ident>) {
+        names.extend(match self {
+            Item::Const(item) => Some(item.ident.clone()),
+            Item::Enum(item) => Some(item.ident.clone()),
+            Item::Fn(item) => Some(item.sig.ident.clone()),
+            Item::Mod(item) => Some(item.ident.clone()),
+            Item::Static(item) => Some(item.ident.clone()),
+            Item::Struct(item) => Some(item.ident.clone()),
+            Item::Trait(item) => Some(item.ident.clone()),
+            Item::Type(item) => Some(item.ident.clone()),
+            Item::Union(item) => Some(item.ident.clone()),
+            _ => None,
+        });
+        if let Item::Use(item) = self {
+            imported(&item.tree, names);
+        }
+    }
+}
+
+fn imported(tree: &UseTree, names: &mut Vec<Ident>) {
+    match tree {
+        UseTree::Path(path) => imported(&path.tree, names),
+        UseTree::Name(name) => names.push(name.ident.clone()),
+        UseTree::Rename(rename) => names.push(rename.rename.clone()),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| imported(tree, names)),
+        UseTree::Glob(_) => {}
+    }
+}
+
+fn member<Other: Named>(
+    input: ParseStream<'_>,
+    names: &mut Vec<Ident>,
+    errors: &mut Errors,
+) -> syn::Result<Member> {
     let ahead = input.fork();
     let attributes = ahead.call(Attribute::parse_outer)?;
     let published = attributes.iter().find_map(|attribute| Some((attribute, kind(attribute)?)));
     let Some((attribute, kind)) = published else {
-        return Ok(Member::Other(input.parse::<Other>()?.to_token_stream()));
+        let other = input.parse::<Other>()?;
+        // Under a condition it may not be there when the macro's own is.
+        if !attributes.iter().any(|attribute| attribute.path().is_ident("cfg")) {
+            other.names(names);
+        }
+        return Ok(Member::Other(other.to_token_stream()));
     };
     ahead.parse::<Visibility>()?;
     if ahead.parse::<Signature>().is_ok() {
@@ -336,15 +401,36 @@ pub(crate) fn keyword(tokens: TokenStream) -> Option<Ident> {
     found
 }
 
-/// What an item is called: the word after the one that says what it is.
+/// What an item is called: the word after the one that says what it is; of an `impl`, the last word of its type's path.
 pub(crate) fn name(tokens: TokenStream) -> Option<Ident> {
     let keyword = keyword(tokens.clone())?;
     let after =
         tokens.into_iter().skip_while(|tree| !matches!(tree, TokenTree::Ident(word) if *word == keyword));
-    after.skip(1).find_map(|tree| match tree {
-        TokenTree::Ident(ident) => Some(ident),
-        _ => None,
-    })
+    let mut after = after.skip(1).filter(|tree| matches!(tree, TokenTree::Ident(_) | TokenTree::Punct(_)));
+    if keyword != "impl" {
+        return after.find_map(|tree| match tree {
+            TokenTree::Ident(ident) => Some(ident),
+            _ => None,
+        });
+    }
+    let (mut name, mut depth, mut before) = (None, 0, ' ');
+    for tree in after {
+        match tree {
+            // What stands between `<` and `>` are parameters and arguments.
+            TokenTree::Punct(punct) => {
+                match punct.as_char() {
+                    '<' => depth += 1,
+                    '>' if before != '-' => depth -= 1,
+                    _ => {}
+                }
+                before = punct.as_char();
+            }
+            TokenTree::Ident(word) if depth == 0 && word == "where" => break,
+            TokenTree::Ident(word) if depth == 0 && word != "for" => name = Some(word),
+            _ => {}
+        }
+    }
+    name
 }
 
 /// A type without the parentheses and invisible groups around it.
