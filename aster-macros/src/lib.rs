@@ -43,6 +43,14 @@ pub fn mcp_server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     output::show(&item, output::join(output::mcp_server(attribute.into(), item.clone()))).into()
 }
 
+/// Puts the tokens that it is given beside the item that it stands on. Only the other macros' expansions use it.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn beside(generated: TokenStream, mut item: TokenStream) -> TokenStream {
+    item.extend(generated);
+    item
+}
+
 fn callable(kind: Kind, attribute: TokenStream2, item: TokenStream2) -> TokenStream2 {
     output::show(&item, output::join(output::callable(kind, attribute, item.clone())))
 }

@@ -97,7 +97,7 @@ pub(crate) fn show(item: &TokenStream, expansion: TokenStream) -> TokenStream {
     if let Ok(wanted) = std::env::var("ASTER_MACROS_DEBUG")
         && item::name(item.clone()).is_some_and(|name| name == wanted)
     {
-        let source = expansion.to_string();
+        let source = expand::callable::flat(expansion.clone()).to_string();
         eprintln!("{}", formatted("rustfmt", &source).unwrap_or(source));
     }
     expansion

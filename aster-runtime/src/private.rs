@@ -10,12 +10,13 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::id::{self, MAX_NATIVE_ID, str_eq};
+use crate::id::{self, MAX_NATIVE_ID, NameError, str_eq};
 use crate::session::Running;
 use crate::spec::{StartFuture, ToolFuture, share_a_name};
 use crate::tool::{
-    INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolResult, Invocation, McpServer, Ranged, ServerEnv,
-    ServerState, StartError, Suggestions, TextDefault, ToolArg, ToolContext, ToolError, ToolResult,
+    INVALID_ARGUMENTS, IntoPrompt, IntoResource, IntoToolError, IntoToolResult, Invocation, Json, McpServer,
+    Ranged, ServerEnv, ServerState, StartError, Suggestions, TextDefault, ToolArg, ToolContext, ToolError,
+    ToolOutput, ToolResult,
 };
 use crate::uri;
 
@@ -35,6 +36,7 @@ pub use crate::spec::{
     ServerSpec, Tier, ToolSpec,
 };
 pub use crate::{__package_server as package_server, __submit as submit};
+pub use aster_macros::beside;
 
 /// Puts an entry into the inventory of linked tools, where there is one. The macros cannot see this crate's features.
 #[cfg(feature = "inventory")]
@@ -255,6 +257,91 @@ impl<S> Unshared for With<S> {}
 pub fn result<R: IntoToolResult>(value: R) -> Result<ToolResult, ToolError> {
     value.into_tool_result()
 }
+
+/// What a function returns, as far as its type shows the parts: `error`, `value` and `json` judge them where they are
+/// written, and what follows from a part that is not right is not told again. An inherent function wins over a trait's.
+#[derive(Debug)]
+pub struct Returned<R>(PhantomData<R>);
+
+impl<R: IntoToolResult> Returned<R> {
+    /// As [`result`].
+    ///
+    /// # Errors
+    ///
+    /// Where the tool failed.
+    pub fn result(value: R) -> Result<ToolResult, ToolError> {
+        value.into_tool_result()
+    }
+
+    /// As [`output_schema`].
+    #[must_use]
+    pub fn output_schema() -> Option<serde_json::Value> {
+        R::output_schema()
+    }
+}
+
+impl<T, E> Returned<Result<T, E>> {
+    /// Judges the error.
+    pub const fn error()
+    where
+        E: IntoToolError,
+    {
+    }
+
+    /// Judges the value.
+    pub const fn value()
+    where
+        T: IntoToolResult,
+    {
+    }
+}
+
+impl<T> Returned<Json<T>> {
+    /// Judges what is inside.
+    pub const fn json()
+    where
+        T: ToolOutput,
+    {
+    }
+}
+
+/// What stands in for the functions of [`Returned`]: where a part is not right, and where a type only has the name of
+/// `Result` or `Json` and is judged as a whole.
+pub trait Judged<R> {
+    /// Never called: it does not compile.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    fn result(_: R) -> Result<ToolResult, ToolError> {
+        Err(ToolError::new("the function returns what is no result"))
+    }
+
+    /// Never called: it does not compile.
+    #[must_use]
+    fn output_schema() -> Option<serde_json::Value> {
+        None
+    }
+
+    /// There is no error to be seen.
+    fn error() {}
+
+    /// Judges the whole.
+    fn value()
+    where
+        R: IntoToolResult,
+    {
+    }
+
+    /// Judges the whole.
+    fn json()
+    where
+        R: IntoToolResult,
+    {
+    }
+}
+
+impl<R> Judged<R> for Returned<R> {}
 
 /// A resource's value as a result: `{"contents": […]}`.
 ///
@@ -492,8 +579,8 @@ pub const fn check_tool(tool: &ToolSpec) {
             .number(length)
             .text(" characters as `server__tool`; the limit is ")
             .number(MAX_NATIVE_ID)
-            .text(": shorten one of the names")
-            .panic();
+            .help("shorten one of the names with `name = \"…\"`")
+            .panic("A0402");
     }
 }
 
@@ -507,10 +594,14 @@ const fn check_name(what: &str, name: &str) {
             .text(name)
             .text("`: ")
             .text(error.message())
-            .text("; set `")
+            .help("set `")
             .text(if str_eq(what, "tool") { "name" } else { what })
             .text(" = \"…\"` to one of `[a-z][a-z0-9_-]*`")
-            .panic();
+            .panic(match error {
+                NameError::Character => "A0401",
+                NameError::Empty | NameError::TooLong => "A0402",
+                NameError::Start | NameError::DoubleUnderscore | NameError::Reserved => "A0403",
+            });
     }
 }
 
@@ -644,10 +735,11 @@ const fn check_neighbours(entries: &[Entry], first: Hashed, second: Hashed) {
         && (first.entry == second.entry
             || (entries[first.entry].free().is_some() && entries[second.entry].free().is_some()))
     {
+        let code = if first.entry == second.entry { "A0407" } else { "A0603" };
         match first.entry < second.entry || (first.entry == second.entry && first.callable < second.callable)
         {
-            true => twice(one, two),
-            false => twice(two, one),
+            true => twice(one, two, code),
+            false => twice(two, one, code),
         }
     }
 }
@@ -661,7 +753,7 @@ const fn check_alias(entry: &Entry, callable: &'static ToolSpec, at: usize) {
     let mut other = 0;
     while let Some(first) = entry.callable(other) {
         if other != at && share_a_name(first, callable) {
-            twice(first, callable);
+            twice(first, callable, "A0407");
         }
         other += 1;
     }
@@ -731,7 +823,7 @@ const fn check_group(first: &str, second: &str, third: &str, group: Group, decla
         sentence = sentence.text("`").text(declared[at].name()).text("`");
         at += 1;
     }
-    sentence.panic()
+    sentence.help("add the group there, or take its servers out of the list").panic("A0505")
 }
 
 /// Checks that what is raised stands in the list, and that nothing is lowered.
@@ -746,7 +838,10 @@ pub const fn check_raises(entries: &[Entry], raises: &[Raise]) {
         let Raise { tool, tier } = raises[at];
         let sentence = Sentence::new().text("`").text(tool.server).text("/").text(tool.name).text("` ");
         if !is_listed(entries, tool) {
-            sentence.text("is raised, but does not stand in this catalogue: add its server").panic();
+            sentence
+                .text("is raised, but does not stand in this catalogue")
+                .help("add its server to the list, or remove the line")
+                .panic("A0607");
         }
         if (tier as u8) < tool.tier as u8 {
             sentence
@@ -754,8 +849,8 @@ pub const fn check_raises(entries: &[Entry], raises: &[Raise]) {
                 .text(tool.tier.name())
                 .text(" and cannot be lowered to ")
                 .text(tier.name())
-                .text(": `raise` only tightens")
-                .panic();
+                .help("name a stricter tier, or remove the line: `raise` only tightens")
+                .panic("A0504");
         }
         at += 1;
     }
@@ -794,7 +889,8 @@ const fn check_uris(entries: &[Entry], at: usize) {
                         .text(own[resource].uri)
                         .text("`: ")
                         .places(firsts[first].callable.location, own[resource].callable.location)
-                        .panic();
+                        .help("give one of them another URI, or leave it out of the list")
+                        .panic("A0604");
                 }
                 first += 1;
             }
@@ -812,11 +908,14 @@ const fn same_server(first: &Entry, second: &Entry) {
         "` is both a server and the server of a free tool: "
     };
     let sentence = Sentence::new().text("server `").text(first.server()).text(both);
-    sentence.places(first.location(), second.location()).panic()
+    sentence
+        .places(first.location(), second.location())
+        .help("list it once, or give one of them another name")
+        .panic("A0603")
 }
 
 #[track_caller]
-const fn twice(first: &ToolSpec, second: &ToolSpec) {
+const fn twice(first: &ToolSpec, second: &ToolSpec, code: &'static str) {
     Sentence::new()
         .text("`")
         .text(first.server)
@@ -824,18 +923,20 @@ const fn twice(first: &ToolSpec, second: &ToolSpec) {
         .text(first.name)
         .text("` stands twice in the catalogue: ")
         .places(first.location, second.location)
-        .panic()
+        .help("list it once, or give one of them another name")
+        .panic(code)
 }
 
-/// A sentence put together in a `const`, where there is no `format!`. What does not fit is cut off.
+/// What is wrong with a list, put together in a `const`, where there is no `format!`, and in the form of the macros' errors.
+/// What does not fit is cut off.
 struct Sentence {
-    bytes: [u8; 512],
+    bytes: [u8; 1024],
     length: usize,
 }
 
 impl Sentence {
     const fn new() -> Self {
-        Self { bytes: [0; 512], length: 0 }
+        Self { bytes: [0; 1024], length: 0 }
     }
 
     const fn text(mut self, text: &str) -> Self {
@@ -872,9 +973,14 @@ impl Sentence {
             .text(")")
     }
 
+    const fn help(self, help: &str) -> Self {
+        self.text("\nhelp: ").text(help)
+    }
+
     #[track_caller]
-    const fn panic(&self) -> ! {
-        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
+    const fn panic(self, code: &'static str) -> ! {
+        let this = self.text("\nnote: [").text(code).text("] see docs/errors/").text(code).text(".md");
+        match std::str::from_utf8(this.bytes.split_at(this.length).0) {
             Ok(sentence) => panic!("{}", sentence),
             Err(_) => panic!("a name in the catalogue is not UTF-8"),
         }
@@ -930,7 +1036,8 @@ mod tests {
                 Entry::Tool(&SEARCH)
             ])),
             "`web/search` stands twice in the catalogue: src/web.rs:42 (package tools) and src/web.rs:42 \
-             (package tools)"
+             (package tools)\nhelp: list it once, or give one of them another name\nnote: [A0603] see \
+             docs/errors/A0603.md"
         );
         static TWINS: [ToolSpec; 2] = [named("web", "search"), named("web", "search")];
         static OF_TWINS: ServerSpec = ServerSpec { tools: &TWINS, ..SERVER };
@@ -941,12 +1048,13 @@ mod tests {
         assert_eq!(
             panic_of(|| check_catalogue::<0>(&[Entry::Server(&SERVER), Entry::Server(&SERVER)])),
             "server `web` stands twice in the catalogue: src/other.rs:7 (package other) and src/other.rs:7 (package \
-             other)"
+             other)\nhelp: list it once, or give one of them another name\nnote: [A0603] see docs/errors/A0603.md"
         );
         assert_eq!(
             panic_of(|| check_catalogue::<1>(&[Entry::Tool(&SEARCH), Entry::Server(&SERVER)])),
             "server `web` is both a server and the server of a free tool: src/web.rs:42 (package tools) and \
-             src/other.rs:7 (package other)"
+             src/other.rs:7 (package other)\nhelp: list it once, or give one of them another name\nnote: [A0603] see \
+             docs/errors/A0603.md"
         );
     }
 
@@ -954,19 +1062,20 @@ mod tests {
     fn a_name_that_only_rustc_knew_is_checked_in_a_const() {
         assert_eq!(
             panic_of(|| check_tool(&CAPITAL)),
-            "the server `Web`: the name has a character that is not allowed in it; set `server = \"…\"` to one of \
-             `[a-z][a-z0-9_-]*`"
+            "the server `Web`: the name has a character that is not allowed in it\nhelp: set `server = \"…\"` to one of \
+             `[a-z][a-z0-9_-]*`\nnote: [A0401] see docs/errors/A0401.md"
         );
         assert_eq!(
             panic_of(|| check_tool(&LONG)),
             "the id of tool `a_server_with_a_long_name_for_a_server/and_a_tool_whose_name_is_long` counts 69 characters \
-             as `server__tool`; the limit is 64: shorten one of the names"
+             as `server__tool`; the limit is 64\nhelp: shorten one of the names with `name = \"…\"`\nnote: [A0402] see \
+             docs/errors/A0402.md"
         );
     }
 
     #[test]
     fn a_sentence_that_is_too_long_is_cut_between_its_parts() {
-        let long = "ä".repeat(200);
+        let long = "ä".repeat(400);
         let sentence = Sentence::new().text(&long).text(&long).text("end").number(0).number(1234);
         let text = std::str::from_utf8(&sentence.bytes[..sentence.length]).unwrap();
         assert_eq!(text, format!("{long}end01234"));

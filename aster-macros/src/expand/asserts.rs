@@ -1,18 +1,24 @@
 //! The calls through which a user's types meet their bounds, written at the type's own place, so that a bound that is
 //! not met is an error there.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Expr, Lit, Type};
+use syn::{Expr, GenericArgument, Lit, PathArguments, PathSegment, Type};
 
 use crate::model::{Argument, Callable, Role};
 use crate::parse::attr::Range;
+use crate::parse::item::bare;
 
 /// The same tokens, resolved as before, at another place.
 pub(super) fn respan(tokens: &TokenStream, at: Span) -> TokenStream {
-    let respan = |mut tree: TokenTree| {
-        tree.set_span(tree.span().located_at(at));
+    let respan = |tree: TokenTree| {
+        let span = tree.span().located_at(at);
+        let mut tree = match tree {
+            TokenTree::Group(group) => Group::new(group.delimiter(), respan(&group.stream(), at)).into(),
+            other => other,
+        };
+        tree.set_span(span);
         tree
     };
     tokens.clone().into_iter().map(respan).collect()
@@ -123,11 +129,20 @@ fn is_text(expression: &Expr) -> bool {
     }
 }
 
-/// The generator of the output schema.
+/// The generator of the output schema. Of a result whose parts can be seen, each part is judged at its own place.
 pub(super) fn output_schema(private: &TokenStream, callable: &Callable) -> TokenStream {
     let (ty, spot) = output(callable);
     match callable.role {
-        Role::Tool => quote_spanned!(spot=> #private::output_schema::<#ty>),
+        Role::Tool => match callable.output.as_ref().map(|ty| parts(private, ty)).unwrap_or_default() {
+            parts if parts.is_empty() => quote_spanned!(spot=> #private::output_schema::<#ty>),
+            parts => quote_spanned! {spot=>
+                || {
+                    use #private::Judged as _;
+                    #(#parts)*
+                    #private::Returned::<#ty>::output_schema()
+                }
+            },
+        },
         Role::Resource { .. } | Role::Prompt => {
             quote_spanned!(Span::mixed_site()=> #private::no_output_schema)
         }
@@ -138,12 +153,54 @@ pub(super) fn output_schema(private: &TokenStream, callable: &Callable) -> Token
 pub(super) fn result(private: &TokenStream, callable: &Callable, value: TokenStream) -> TokenStream {
     let (ty, spot) = output(callable);
     match &callable.role {
-        Role::Tool => quote_spanned!(spot=> #private::result::<#ty>(#value)),
+        Role::Tool => match callable.output.as_ref().map(|ty| parts(private, ty)).unwrap_or_default() {
+            parts if parts.is_empty() => quote_spanned!(spot=> #private::result::<#ty>(#value)),
+            _ => quote_spanned! {spot=>
+                { use #private::Judged as _; #private::Returned::<#ty>::result(#value) }
+            },
+        },
         Role::Resource { mime_type, .. } => {
             let mime_type = super::option(private, mime_type.as_ref());
             quote_spanned!(spot=> #private::contents::<#ty>(#value, #mime_type))
         }
         Role::Prompt => quote_spanned!(spot=> #private::messages::<#ty>(#value)),
+    }
+}
+
+/// What judges the parts of a `Result<T, E>` and a `Json<T>`, each written at its part. Whether these are what their names say
+/// is known to rustc alone.
+fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
+    let judge = |whole: &Type, part: &Type, method: &str| {
+        let spot = at(part);
+        let whole = respan(&whole.to_token_stream(), spot);
+        let method = Ident::new(method, spot);
+        quote_spanned!(spot=> #private::Returned::<#whole>::#method();)
+    };
+    let of_json = |ty: &Type| match arguments(ty, "Json").as_slice() {
+        [part] => Some(judge(ty, part, "json")),
+        _ => None,
+    };
+    match arguments(ty, "Result").as_slice() {
+        [value, error] => {
+            let of_value = of_json(value).unwrap_or_else(|| judge(ty, value, "value"));
+            vec![judge(ty, error, "error"), of_value]
+        }
+        _ => of_json(ty).into_iter().collect(),
+    }
+}
+
+/// The type arguments of a type that has this name; none of any other.
+fn arguments<'a>(ty: &'a Type, name: &str) -> Vec<&'a Type> {
+    let Type::Path(path) = bare(ty) else { return Vec::new() };
+    match path.path.segments.last() {
+        Some(PathSegment { ident, arguments: PathArguments::AngleBracketed(arguments) }) if ident == name => {
+            let types = arguments.args.iter().map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            });
+            types.collect::<Option<_>>().unwrap_or_default()
+        }
+        _ => Vec::new(),
     }
 }
 

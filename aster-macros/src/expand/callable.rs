@@ -1,6 +1,6 @@
 //! One tool, resource or prompt.
 
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
@@ -11,7 +11,8 @@ use crate::parse::attr::Kind;
 use crate::path::CratePath;
 
 /// What stands beside a free function: a type of its name, which is no other than a place for the constant. A module
-/// would not see what the function sees.
+/// would not see what the function sees. All else is an attribute of that type: in an `impl`, where no type can stand,
+/// rustc drops the one with the other, and tells one mistake once.
 pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
     let private = &krate.private();
     let server = match &callable.server {
@@ -30,9 +31,7 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
         Kind::Resource | Kind::Prompt => quote!(&#place::#constant.callable),
     };
     let declaration = quote_spanned!(place.span()=> enum #place {});
-    quote_spanned! {Span::mixed_site()=>
-        #[doc = #about]
-        #visibility #declaration
+    let beside = quote_spanned! {Span::mixed_site()=>
         impl #place {
             #[doc = #about]
             #deprecated
@@ -42,6 +41,39 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
             #private::check_tool(#inner);
             #private::submit! { #private::Entry::#entry(#place::#constant) }
         };
+    };
+    quote_spanned! {Span::mixed_site()=>
+        #[doc = #about]
+        #[#private::beside(#beside)]
+        #visibility #declaration
+    }
+}
+
+/// The same tokens with what is to stand beside an item in its place, as rustc will see it and as it is read.
+pub(crate) fn flat(tokens: TokenStream) -> TokenStream {
+    let mut trees = tokens.into_iter().peekable();
+    let (mut flat, mut beside) = (TokenStream::new(), TokenStream::new());
+    while let Some(tree) = trees.next() {
+        if matches!(&tree, TokenTree::Punct(punct) if punct.as_char() == '#')
+            && let Some(generated) = trees.peek().and_then(given_to_beside)
+        {
+            trees.next();
+            beside.extend(generated);
+            continue;
+        }
+        flat.extend([tree]);
+    }
+    flat.extend(beside);
+    flat
+}
+
+/// The tokens inside of `[…::beside(…)]`.
+fn given_to_beside(attribute: &TokenTree) -> Option<TokenStream> {
+    let TokenTree::Group(attribute) = attribute else { return None };
+    let trees: Vec<TokenTree> = attribute.stream().into_iter().collect();
+    match trees.as_slice() {
+        [.., TokenTree::Ident(name), TokenTree::Group(given)] if name == "beside" => Some(given.stream()),
+        _ => None,
     }
 }
 

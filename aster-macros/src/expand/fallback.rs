@@ -26,11 +26,13 @@ pub(crate) fn callable(kind: Kind, function: &Function, krate: &CratePath) -> To
     quote_spanned! {Span::mixed_site()=>
         #function
         #[doc = "Not right."]
+        #[#private::beside(
+            impl #place {
+                #[doc = "Not right."]
+                #visibility const #constant: &'static #private::#ty = &#private::#broken;
+            }
+        )]
         #visibility enum #place {}
-        impl #place {
-            #[doc = "Not right."]
-            #visibility const #constant: &'static #private::#ty = &#private::#broken;
-        }
     }
 }
 

@@ -11,7 +11,7 @@ fn tool(attribute: TokenStream, tokens: TokenStream) -> Output {
 /// The output as formatted source.
 fn pretty((tokens, errors): Output) -> String {
     assert!(errors.is_empty(), "{errors:?}");
-    prettyplease::unparse(&syn::parse2(tokens).unwrap())
+    prettyplease::unparse(&syn::parse2(expand::callable::flat(tokens)).unwrap())
 }
 
 /// Compares with the snapshot, without repeating the input there.
@@ -275,7 +275,7 @@ fn a_named_lifetime_is_left_open() {
         },
     ));
     assert!(
-        tokens.contains("output_schema::<\n                    Result<Cow<'_, str>, &'static str>"),
+        tokens.contains("Returned::<\n                        Result<Cow<'_, str>, &'static str>,"),
         "{tokens}"
     );
 }

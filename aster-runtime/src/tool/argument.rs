@@ -243,17 +243,22 @@ impl<T: TextDefault> TextDefault for Option<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no URL",
     label = "not a text",
-    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>` and `url::Url`, and on `Option` and `Vec` of them; `url = false` takes \
-            it off a parameter that is only called so",
+    note = "`#[arg(url)]` goes on `String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>` and `url::Url`, and on `Option` of them \
+            and lists; `url = false` takes it off a parameter that is only called so",
     note = "[A0214] see docs/errors/A0214.md"
 )]
 pub trait UrlText {}
 
 impl UrlText for String {}
 impl UrlText for Cow<'static, str> {}
+impl UrlText for Box<str> {}
+impl UrlText for Arc<str> {}
 impl UrlText for url::Url {}
 impl<T: UrlText> UrlText for Option<T> {}
 impl<T: UrlText> UrlText for Vec<T> {}
+impl<T: UrlText> UrlText for VecDeque<T> {}
+impl<T: UrlText, S> UrlText for HashSet<T, S> {}
+impl<T: UrlText> UrlText for BTreeSet<T> {}
 
 /// Text that `#[arg(pattern = …)]` can describe, and `Option` and `Vec` of it.
 #[doc(hidden)]
