@@ -645,23 +645,20 @@ pub const fn count(entries: &[Entry]) -> usize {
 /// In a `const`, as a compile error that names the server and both places.
 #[track_caller]
 pub const fn check_catalogue<const N: usize>(entries: &[Entry]) {
-    let mut callables: [Hashed; N] = [Hashed { hash: 0, entry: 0, callable: 0 }; N];
-    let (mut at, mut all) = (0, 0);
+    let mut at = 0;
     while at < entries.len() {
         let entry = &entries[at];
         check_name("server", entry.server());
         let mut own = 0;
         while let Some(callable) = entry.callable(own) {
             check_tool(callable);
-            callables[all] = Hashed { hash: hash(callable.server, callable.name), entry: at, callable: own };
             check_alias(entry, callable, own);
             own += 1;
-            all += 1;
         }
         check_uris(entries, at);
         at += 1;
     }
-    sort(&mut callables);
+    let callables = by_hash::<N>(entries);
     let mut second = 1;
     while second < N {
         check_neighbours(entries, callables[second - 1], callables[second]);
@@ -676,6 +673,23 @@ struct Hashed {
     hash: u64,
     entry: usize,
     callable: usize,
+}
+
+/// All callables of a list.
+const fn by_hash<const N: usize>(entries: &[Entry]) -> [Hashed; N] {
+    let mut callables = [Hashed { hash: 0, entry: 0, callable: 0 }; N];
+    let (mut entry, mut all) = (0, 0);
+    while entry < entries.len() {
+        let mut callable = 0;
+        while let Some(spec) = entries[entry].callable(callable) {
+            callables[all] = Hashed { hash: hash(spec.server, spec.name), entry, callable };
+            callable += 1;
+            all += 1;
+        }
+        entry += 1;
+    }
+    sort(&mut callables);
+    callables
 }
 
 /// FNV-1a over `server/name`.
@@ -826,18 +840,19 @@ const fn check_group(first: &str, second: &str, third: &str, group: Group, decla
     sentence.help("add the group there, or take its servers out of the list").panic("A0505")
 }
 
-/// Checks that what is raised stands in the list, and that nothing is lowered.
+/// Checks that what is raised stands in the list, and that nothing is lowered. `N` is the list's [`count`].
 ///
 /// # Panics
 ///
 /// In a `const`, as a compile error that names the tool.
 #[track_caller]
-pub const fn check_raises(entries: &[Entry], raises: &[Raise]) {
+pub const fn check_raises<const N: usize>(entries: &[Entry], raises: &[Raise]) {
+    let callables = by_hash::<N>(entries);
     let mut at = 0;
     while at < raises.len() {
         let Raise { tool, tier } = raises[at];
         let sentence = Sentence::new().text("`").text(tool.server).text("/").text(tool.name).text("` ");
-        if !is_listed(entries, tool) {
+        if !is_listed(entries, &callables, tool) {
             sentence
                 .text("is raised, but does not stand in this catalogue")
                 .help("add its server to the list, or remove the line")
@@ -856,18 +871,25 @@ pub const fn check_raises(entries: &[Entry], raises: &[Raise]) {
     }
 }
 
-const fn is_listed(entries: &[Entry], tool: &ToolSpec) -> bool {
-    let mut at = 0;
-    while at < entries.len() {
-        let tools = entries[at].tools();
-        let mut own = 0;
-        while own < tools.len() {
-            if str_eq(tools[own].server, tool.server) && str_eq(tools[own].name, tool.name) {
-                return true;
-            }
-            own += 1;
+const fn is_listed(entries: &[Entry], callables: &[Hashed], tool: &ToolSpec) -> bool {
+    let sought = hash(tool.server, tool.name);
+    let (mut low, mut high) = (0, callables.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if callables[middle].hash < sought {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
-        at += 1;
+    }
+    while low < callables.len() && callables[low].hash == sought {
+        if let Some(listed) = entries[callables[low].entry].callable(callables[low].callable)
+            && str_eq(listed.server, tool.server)
+            && str_eq(listed.name, tool.name)
+        {
+            return true;
+        }
+        low += 1;
     }
     false
 }

@@ -108,7 +108,8 @@ macro_rules! catalogue {
         ),*)?];
         const _: () = $crate::__private::check_catalogue::<{ $crate::__private::count(ENTRIES) }>(ENTRIES);
         $(const _: () = $crate::__private::check_groups(ENTRIES, &[$($group),*]);)?
-        const _: () = $crate::__private::check_raises(ENTRIES, RAISES);
+        const _: () =
+            $crate::__private::check_raises::<{ $crate::__private::count(ENTRIES) }>(ENTRIES, RAISES);
         $crate::catalogue::NativeCatalogue::__new(
             ENTRIES,
             RAISES,

@@ -1,9 +1,9 @@
-//! A catalogue of 50 servers with 500 tools, and one of 500 free tools, whose checks rustc evaluates without its lint
-//! against long evaluations.
+//! A catalogue of 50 servers with 500 tools in 50 groups, all of them raised, and one of 500 free tools, whose checks rustc
+//! evaluates without its lint against long evaluations.
 #![deny(warnings, long_running_const_eval)]
 
 use aster_runtime::__private::{BROKEN_SERVER, BROKEN_TOOL, ascii};
-use aster_runtime::{NativeCatalogue, ServerSpec, ToolSpec, catalogue};
+use aster_runtime::{Group, NativeCatalogue, ServerSpec, Tier, ToolSpec, catalogue};
 
 /// The texts `server_00` and `a_tool_with_a_common_beginning_00_0`.
 struct Text<const SERVER: usize, const TOOL: usize>;
@@ -26,8 +26,15 @@ const fn with_digits<const N: usize>(text: &[u8; N], server: usize, tool: usize)
 impl<const SERVER: usize, const TOOL: usize> Text<SERVER, TOOL> {
     const SERVER_BYTES: [u8; 9] = with_digits(b"server_XY", SERVER, TOOL);
     const TOOL_BYTES: [u8; 35] = with_digits(b"a_tool_with_a_common_beginning_XY_Z", SERVER, TOOL);
-    const ON_SERVER: ToolSpec =
-        ToolSpec { server: ascii(&Self::SERVER_BYTES), name: ascii(&Self::TOOL_BYTES), ..BROKEN_TOOL };
+    const GROUP_BYTES: [u8; 34] = with_digits(b"a_group_with_a_common_beginning_XY", SERVER, TOOL);
+    const GROUP: Group = Group::__declare(ascii(&Self::GROUP_BYTES));
+    const ON_SERVER: ToolSpec = ToolSpec {
+        server: ascii(&Self::SERVER_BYTES),
+        name: ascii(&Self::TOOL_BYTES),
+        tier: Tier::Standard,
+        group: Some(Self::GROUP),
+        ..BROKEN_TOOL
+    };
     const FREE: ToolSpec = ToolSpec { server: "free", ..Self::ON_SERVER };
 }
 
@@ -36,6 +43,7 @@ struct Server<const SERVER: usize>;
 impl<const SERVER: usize> Server<SERVER> {
     const SPEC: ServerSpec = ServerSpec {
         name: ascii(&Text::<SERVER, 0>::SERVER_BYTES),
+        group: Some(Text::<SERVER, 0>::GROUP),
         tools: &[
             Text::<SERVER, 0>::ON_SERVER,
             Text::<SERVER, 1>::ON_SERVER,
@@ -54,7 +62,24 @@ impl<const SERVER: usize> Server<SERVER> {
 
 macro_rules! both {
     ($($server:literal)*) => {
-        const SERVERS: NativeCatalogue = catalogue![$(Server::<$server>::SPEC),*];
+        const SERVERS: NativeCatalogue = catalogue![
+            $(Server::<$server>::SPEC),*;
+            groups { $(Text::<$server, 0>::GROUP),* };
+            raise {
+                $(
+                    Text::<$server, 0>::ON_SERVER => Elevated,
+                    Text::<$server, 1>::ON_SERVER => Restricted,
+                    Text::<$server, 2>::ON_SERVER => Elevated,
+                    Text::<$server, 3>::ON_SERVER => Restricted,
+                    Text::<$server, 4>::ON_SERVER => Elevated,
+                    Text::<$server, 5>::ON_SERVER => Restricted,
+                    Text::<$server, 6>::ON_SERVER => Elevated,
+                    Text::<$server, 7>::ON_SERVER => Restricted,
+                    Text::<$server, 8>::ON_SERVER => Elevated,
+                    Text::<$server, 9>::ON_SERVER => Restricted
+                ),*
+            }
+        ];
         both!(@free [] $($server)*);
     };
     (@free [$($done:tt)*] $server:literal $($more:literal)*) => {
@@ -75,5 +100,6 @@ both! {
 fn main() {
     let tools: usize = SERVERS.entries.iter().map(|entry| entry.tools().len()).sum();
     assert_eq!((SERVERS.entries.len(), tools, FREE.entries.len()), (50, 500, 500));
+    assert_eq!((SERVERS.raises.len(), SERVERS.raises[499].tool.name), (500, FREE.entries[499].tools()[0].name));
     assert_eq!(FREE.entries[499].tools()[0].name, "a_tool_with_a_common_beginning_49_9");
 }
