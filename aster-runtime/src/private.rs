@@ -26,6 +26,8 @@ pub use core::time::Duration;
 pub use core::{concat, env, file, line};
 
 #[cfg(feature = "testing")]
+pub use core::prelude::v1::test;
+#[cfg(feature = "testing")]
 pub use insta;
 #[cfg(feature = "inventory")]
 pub use inventory;

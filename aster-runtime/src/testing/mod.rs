@@ -106,59 +106,59 @@ macro_rules! catalogue_tests {
                 key: $key,
                 why: $why,
             }),*)?],
-            package: ::core::env!("CARGO_MANIFEST_DIR"),
+            package: $crate::__private::env!("CARGO_MANIFEST_DIR"),
         };
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn the_list_is_a_catalogue() {
             __SUITE.the_list_is_a_catalogue();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn what_is_linked_is_listed() {
             __SUITE.what_is_linked_is_listed();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn server_crates_are_linked() {
             __SUITE.server_crates_are_linked();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn descriptions_say_something() {
             __SUITE.descriptions_say_something();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn urls_are_under_egress() {
             __SUITE.urls_are_under_egress();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn the_manifest_names_what_can_be_called() {
             __SUITE.the_manifest_names_what_can_be_called();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn agents_are_given_what_there_is() {
             __SUITE.agents_are_given_what_there_is();
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn what_was_reviewed_is_what_there_is() {
             $crate::__private::insta::assert_snapshot!("catalogue", $crate::testing::table(&__SUITE.catalogue));
         }
 
         $(#[$meta])*
-        #[test]
+        #[$crate::__private::test]
         fn the_document_is_current() {
             __SUITE.the_document_is_current($crate::__document!($($document)?));
         }
