@@ -232,7 +232,8 @@ fn whole_bounds_are_bounds_of_floating_point_numbers() {
         },
     ));
     assert!(output.contains("Some(-1.0)") && output.contains("Some((2.0))"), "{output}");
-    assert!(output.contains("Some(0), ::aster_runtime::__private::Some(1)"), "{output}");
+    // Of what an alias stands for nothing is known.
+    assert!(output.contains("Some(0)") && output.contains("Some(1)"), "{output}");
 }
 
 #[test]
