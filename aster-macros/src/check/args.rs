@@ -448,8 +448,7 @@ fn path(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
     let Some(key) = options.keys.get("path").filter(|_| options.path) else { return };
     let name = innermost(ty);
     if Numbers::of(ty).is_some() || ["bool", "char", "Url"].contains(&name.as_str()) {
-        let what = format!("`{}` names no file or folder", ty.to_token_stream());
-        errors.push(key, &codes::NO_PATH, what);
+        errors.push(key, &codes::NO_PATH, "this argument is no text, and names no file or folder");
     }
 }
 

@@ -172,7 +172,7 @@ pub(super) fn result(private: &TokenStream, callable: &Callable, value: TokenStr
 fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
     let judge = |whole: &Type, part: &Type, method: &str| {
         let spot = at(part);
-        let whole = respan(&whole.to_token_stream(), spot);
+        let (private, whole) = (respan(private, spot), respan(&whole.to_token_stream(), spot));
         let method = Ident::new(method, spot);
         quote_spanned!(spot=> #private::Returned::<#whole>::#method();)
     };

@@ -20,11 +20,11 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let deprecated = deprecated();
     let tiers_about = format!("The tier of each tool of `{}`.", server.name);
     let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
-    let maps = |server: TokenStream, spec: &TokenStream| {
+    let maps = |spec: TokenStream| {
         quote_spanned! {mixed=>
             #[doc = #about]
             #deprecated
-            pub const SERVER: &'static #private::ServerSpec = #server;
+            pub const SERVER: &'static #private::ServerSpec = &#constant;
             #[doc = #tiers_about]
             pub const TIERS: &'static [#private::Tier] = &#private::tiers::<{ #spec.tools.len() }>(#spec);
             #[doc = #groups_about]
@@ -36,26 +36,24 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     match &server.home {
         ServerHome::Impl(ty, ident) => {
             let name = enum_of(ident);
-            // The trait's constant is one even where a second block makes the type's own ambiguous.
-            let spec = quote_spanned!(mixed=> <#ty as #private::NativeServer>::SPEC);
-            let list = tool_enum(&name, ident, &server.name, variants, Some(&spec), private);
-            let maps = maps(spec.clone(), &spec);
+            let constant = quote_spanned!(mixed=> <#ty>::SERVER);
+            let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
+            let maps = maps(constant);
             quote_spanned! {mixed=>
                 impl #ty { #maps }
                 impl #private::NativeServer for #ty {
-                    #deprecated
-                    const SPEC: &'static #private::ServerSpec = &#constant;
+                    const SPEC: &'static #private::ServerSpec = <#ty>::SERVER;
                     fn __implemented_by_the_macro() {}
                 }
                 #list
-                #private::submit! { #private::Entry::Server(#spec) }
+                #private::submit! { #private::Entry::Server(<#ty>::SERVER) }
             }
         }
         ServerHome::Module(ident) => {
             let name = Ident::new("Tool", Span::call_site());
-            let spec = quote_spanned!(mixed=> SERVER);
-            let list = tool_enum(&name, ident, &server.name, variants, Some(&spec), private);
-            let maps = maps(quote!(&#constant), &spec);
+            let constant = quote_spanned!(mixed=> SERVER);
+            let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
+            let maps = maps(constant);
             quote_spanned! {mixed=>
                 #maps
                 #list

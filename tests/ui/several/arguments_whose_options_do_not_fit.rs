@@ -1,12 +1,12 @@
 use aster_runtime::mcp_tool;
 
-/// One.
+/// Fetches a page.
 #[mcp_tool(tier = Standard)]
 fn one(#[arg(range(0.5..=1))] a: u8, #[arg(range(-1..))] b: u32, #[arg(range(..=300))] c: Option<u8>) {
     let _ = (a, b, c);
 }
 
-/// Two.
+/// Fetches a page.
 #[mcp_tool(tier = Standard)]
 fn two(
     /// TODO: say what it is

@@ -1,54 +1,54 @@
 use aster_runtime::{mcp_server, mcp_tool};
 
-/// One.
+/// Fetches a page.
 #[mcp_tool(tier)]
 fn one() {}
 
-/// Two.
+/// Fetches a page.
 #[mcp_tool(tier = , read_only)]
 fn two() {}
 
-/// Three.
+/// Fetches a page.
 #[mcp_tool(tier = Standard, name = )]
 fn three() {}
 
-/// Four.
+/// Fetches a page.
 #[mcp_tool("Fetches a page", tier = Standard)]
 fn four() {}
 
-/// Five.
+/// Fetches a page.
 #[mcp_tool(Standard)]
 fn five() {}
 
-/// Six.
+/// Fetches a page.
 #[mcp_tool(tier = Standard; read_only)]
 fn six() {}
 
-/// Seven.
+/// Fetches a page.
 #[mcp_tool(tier = Standard read_only)]
 fn seven() {}
 
-/// Eight.
+/// Fetches a page.
 #[mcp_tool(tier Standard)]
 fn eight() {}
 
-/// Nine.
+/// Fetches a page.
 #[mcp_tool(tier == Standard)]
 fn nine() {}
 
-/// Ten.
+/// Fetches a page.
 #[mcp_tool(tier = Standard, description = )]
 fn ten() {}
 
-/// Eleven.
+/// Fetches a page.
 #[mcp_tool(, tier = Standard)]
 fn eleven() {}
 
-/// Twelve.
+/// Fetches a page.
 #[mcp_tool(tier = Standard, group = groups::)]
 fn twelve() {}
 
-/// Thirteen.
+/// Fetches a page.
 #[mcp_tool(tier = Standard)]
 fn thirteen(#[arg = 5] page: u8, #[arg(default: 5)] size: u8, #[arg(default = 1 +)] at: u8) {
     let _ = (page, size, at);
@@ -58,7 +58,7 @@ struct Web;
 
 #[mcp_server("web")]
 impl Web {
-    /// Fourteen.
+    /// Fetches a page.
     #[mcp_tool = "fetch"]
     fn fourteen(&self) {}
 }
