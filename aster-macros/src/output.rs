@@ -56,10 +56,11 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         Ok(item) => item,
         Err(error) => {
             match item::keyword(tokens.clone()) {
-                Some(keyword) if keyword != "impl" && keyword != "mod" => errors.push(
+                Some(keyword) if keyword != "impl" && keyword != "mod" => errors.push_with_help(
                     &keyword,
                     &codes::NOT_A_FUNCTION,
                     format!("`#[mcp_server]` goes on an `impl` or a `mod`, not on `{keyword}`"),
+                    "put it on the `impl` that has the tools, or on a module of functions",
                 ),
                 _ => errors.syntax(error),
             }

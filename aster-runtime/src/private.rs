@@ -32,7 +32,7 @@ pub use insta;
 #[cfg(feature = "inventory")]
 pub use inventory;
 
-pub use crate::schema::InputSchema;
+pub use crate::schema::{InputSchema, Property};
 pub use crate::spec::{
     Annotations, Completion, Entry, Group, Location, NativeServer, PromptSpec, Raise, ResourceSpec,
     ServerSpec, Tier, ToolSpec,
@@ -172,6 +172,40 @@ impl Call {
     pub fn refuse(self) -> ToolFuture {
         let message = format!("the arguments are not right: {}", self.problems.join("; "));
         Box::pin(std::future::ready(Err(ToolError::new(message).with_code(INVALID_ARGUMENTS))))
+    }
+}
+
+/// An argument whose type holds another: what is not met is told where that one is written.
+#[derive(Debug)]
+pub struct Argument<T>(PhantomData<T>);
+
+impl<T> Argument<T> {
+    /// As [`InputSchema::argument`].
+    pub fn describe<'a>(
+        schema: &'a mut InputSchema,
+        name: &'static str,
+        description: &'static str,
+    ) -> Property<'a>
+    where
+        T: ToolArg,
+    {
+        schema.argument::<T>(name, description)
+    }
+
+    /// As [`Call::argument`].
+    pub fn take(call: &mut Call, name: &'static str) -> Option<T>
+    where
+        T: ToolArg,
+    {
+        call.argument(name)
+    }
+
+    /// As [`Call::argument_or`].
+    pub fn take_or(call: &mut Call, name: &'static str, default: fn() -> T) -> Option<T>
+    where
+        T: ToolArg,
+    {
+        call.argument_or(name, default)
     }
 }
 
@@ -623,6 +657,35 @@ pub const fn tool_of(server: &'static ServerSpec, name: &str) -> &'static ToolSp
     }
     panic!("the server has no tool of this name")
 }
+
+/// What `catalogue!` can list.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a catalogue",
+    label = "neither a server, nor a tool, a resource or a prompt",
+    note = "list a server by its `SERVER`, and a free function by its `TOOL`, `RESOURCE` or `PROMPT`: `catalogue![Web::SERVER, \
+            clock::SERVER, add::TOOL]`",
+    note = "[A0608] see docs/errors/A0608.md"
+)]
+pub trait Listed {}
+
+impl Listed for ServerSpec {}
+impl Listed for ToolSpec {}
+impl Listed for ResourceSpec {}
+impl Listed for PromptSpec {}
+impl<T: Listed> Listed for &T {}
+
+/// Holds an entry to it.
+pub const fn listed<T: Listed>(_: &T) {}
+
+/// What stands in for the function of an entry that is none: it has been told. An inherent function wins over a trait's.
+pub trait Unlisted {
+    /// Never called: it does not compile.
+    fn entry(&self) -> Entry {
+        Entry::Tool(&BROKEN_TOOL)
+    }
+}
+
+impl<T> Unlisted for T {}
 
 /// How many callables a list has.
 #[must_use]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use aster_runtime::{
-    Audio, Invocation, Json, McpServer, NativeCatalogue, NativeServer, Profile, ServerEnv, ServerSpec, Session,
-    StartError, Tier, ToolContext, ToolError, ToolResult, ToolSpec, catalogue, groups, mcp_server, mcp_tool,
+    Audio, Invocation, Json, McpServer, NativeCatalogue, NativeServer, Profile, ServerEnv, ServerSpec,
+    Session, StartError, Tier, ToolContext, ToolError, ToolResult, ToolSpec, catalogue, groups, mcp_server,
+    mcp_tool,
 };
 use serde_json::{Value, json};
 

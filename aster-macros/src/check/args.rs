@@ -1,10 +1,10 @@
 //! The parameters of what is published: which one is the context, and what the others are called on the wire.
 
 use quote::{ToTokens, quote};
-use syn::visit::Visit;
+use syn::visit::{self, Visit};
 use syn::{
-    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitStr, Pat, PathArguments,
-    Type, TypeReference, UnOp,
+    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat,
+    PathArguments, PathSegment, Type, TypeReference, UnOp,
 };
 
 use super::signature::impl_trait;
@@ -226,11 +226,16 @@ impl ToTokens for Wire<'_> {
 
 /// Whether a type is `ToolContext`, however it is taken.
 fn is_context(ty: &Type) -> bool {
-    match bare(ty) {
-        Type::Reference(reference) => is_context(&reference.elem),
-        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "ToolContext"),
-        _ => false,
+    struct Search(bool);
+    impl Visit<'_> for Search {
+        fn visit_path_segment(&mut self, segment: &PathSegment) {
+            self.0 |= segment.ident == "ToolContext";
+            visit::visit_path_segment(self, segment);
+        }
     }
+    let mut search = Search(false);
+    search.visit_type(ty);
+    search.0
 }
 
 fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
@@ -243,7 +248,9 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
         let shared = matches!(
             bare(&parameter.ty),
             Type::Reference(reference)
-                if reference.mutability.is_none() && matches!(bare(&reference.elem), Type::Path(_))
+                if reference.mutability.is_none()
+                    && matches!(bare(&reference.elem), Type::Path(path)
+                        if path.path.segments.last().is_some_and(|last| last.ident == "ToolContext"))
         );
         if !shared {
             errors.push(&parameter.ty, &codes::CONTEXT_OWNED, "the context is shared with the host");
@@ -298,6 +305,12 @@ fn argument<'a>(
     for condition in &parameter.conditions {
         errors.push(condition, &codes::CONDITIONAL, "an argument cannot have a condition");
     }
+    for attribute in &parameter.of_fields {
+        let name = attribute.path().to_token_stream();
+        let what = format!("`#[{name}]` belongs on the field of a struct, not on an argument");
+        let help = "say it in `#[arg(…)]`, or flatten a struct: `#[arg(flatten)] page: Page`";
+        errors.push_with_help(attribute, &codes::OTHER_ATTRIBUTE, what, help);
+    }
     let is_owned = owned(kind, &parameter.ty, may_be_context, errors);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone(), &parameter.pattern)),
@@ -310,19 +323,24 @@ fn argument<'a>(
     // The one parameter of a tool with its own schema has no name on the wire.
     let is_named = has_schema || name::argument(&name, &wire, errors);
     let is_url = url(parameter, &name, &options, errors);
+    // Among floating-point numbers, a whole one may be written as it is read.
+    let in_numbers = |value: Expr| match Numbers::of(&parameter.ty) {
+        Some(Numbers::Float) => with_fraction(value),
+        _ => value,
+    };
     (is_owned && is_named).then(|| {
         let argument = Argument {
             name,
             ty: parameter.ty.clone(),
             description: (&parameter.doc).into(),
-            default: options.default,
-            range: options.range.map(|range| match Numbers::of(&parameter.ty) {
-                Some(Numbers::Float) => range.with_fractions(),
-                _ => range,
+            default: options.default.map(in_numbers),
+            range: options.range.map(|Range { minimum, maximum }| Range {
+                minimum: minimum.map(in_numbers),
+                maximum: maximum.map(in_numbers),
             }),
             length: options.length,
             pattern: options.pattern.as_ref().map(LitStr::value),
-            example: options.example,
+            example: options.example.map(in_numbers),
             url: is_url,
             free: options.url == Some(false),
             path: options.path,
@@ -430,6 +448,24 @@ impl Numbers {
     }
 }
 
+/// The same number as a literal of floating point.
+fn with_fraction(mut expression: Expr) -> Expr {
+    match &mut expression {
+        Expr::Group(group) => *group.expr = with_fraction((*group.expr).clone()),
+        Expr::Paren(paren) => *paren.expr = with_fraction((*paren.expr).clone()),
+        Expr::Unary(unary) => *unary.expr = with_fraction((*unary.expr).clone()),
+        Expr::Lit(ExprLit { lit, .. }) => {
+            if let Lit::Int(number) = lit
+                && number.suffix().is_empty()
+            {
+                *lit = Lit::Float(LitFloat::new(&format!("{}.0", number.base10_digits()), number.span()));
+            }
+        }
+        _ => {}
+    }
+    expression
+}
+
 /// A literal, and whether it has a minus before it.
 fn literal_of(expression: &Expr) -> Option<(bool, &Lit)> {
     match expression {
@@ -456,6 +492,17 @@ fn path(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
 /// known to rustc alone.
 fn bounds(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
     let values = [("default", &options.default), ("example", &options.example)];
+    let mut of_type = true;
+    for (key, value) in values {
+        let Some(value) = value else { continue };
+        let Some(why) = Numbers::of(ty).filter(|_| number(value).is_some()).and_then(|of| of.refuses(value))
+        else {
+            continue;
+        };
+        let help = "write a number that the argument can be";
+        errors.push_with_help(value, &codes::DEFAULT_OUTSIDE, format!("this {key} is {why}"), help);
+        of_type = false;
+    }
     let lengths = Some(Numbers::Integer(0, u64::MAX.into()));
     for (what, bounds, numbers, measure) in [
         ("bound", &options.range, Numbers::of(ty), number as fn(&Expr) -> _),
@@ -480,7 +527,7 @@ fn bounds(ty: &Type, options: &ArgOptions, errors: &mut Errors) {
             errors.push(quote!(#minimum..=#maximum), &codes::EMPTY_RANGE, "no number is in this range");
             continue;
         }
-        for (key, value) in values {
+        for (key, value) in values.into_iter().filter(|_| of_type) {
             let Some(value) = value else { continue };
             let Some(measured) = measure(value) else { continue };
             if from.is_some_and(|from| measured < from) || to.is_some_and(|to| measured > to) {

@@ -207,7 +207,8 @@ fn attributes(kind: Kind, function: &Function, home: &Home, errors: &mut Errors)
     for attribute in &function.attributes {
         let Some(last) = attribute.path().segments.last() else { continue };
         if last.ident == "test" || last.ident == "main" || last.ident == "bench" {
-            let what = format!("`#[{}]` cannot stand beside `#[{own}]`", last.ident);
+            let path = attribute.path().to_token_stream().to_string().replace(' ', "");
+            let what = format!("`#[{path}]` cannot stand beside `#[{own}]`");
             errors.push(attribute, &codes::CONFLICTING, what);
         }
     }

@@ -2,7 +2,8 @@
 
 use quote::ToTokens;
 use syn::ext::IdentExt as _;
-use syn::{Ident, LitStr, Path, Type};
+use syn::visit::Visit;
+use syn::{GenericParam, Ident, Lifetime, LitStr, Path, Type};
 
 use super::{Home, callable, name};
 use crate::diag::{Errors, codes};
@@ -64,7 +65,8 @@ fn of_impl(block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) -> O
         errors.push(path, &codes::TRAIT_IMPL, "`#[mcp_server]` needs an inherent `impl`");
         return None;
     }
-    if !header.generics.params.is_empty() {
+    let is_lifetime = |parameter: &&GenericParam| matches!(parameter, GenericParam::Lifetime(_));
+    if !header.generics.params.iter().all(|parameter| is_lifetime(&parameter)) {
         errors.push(&header.generics.params, &codes::GENERIC, "a server cannot be generic");
         return None;
     }
@@ -75,6 +77,10 @@ fn of_impl(block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) -> O
     };
     let default = name::snake(&ident.unraw().to_string());
     let name = name::server(&default, &ident, options.name.as_ref(), errors);
+    if let Some(lifetime) = lifetime(&header.self_ty) {
+        errors.push(lifetime, &codes::BORROWING, format!("`{ident}` borrows what it serves from"));
+        return None;
+    }
     Some((ServerHome::Impl(header.self_ty.clone(), ident), name))
 }
 
@@ -88,6 +94,21 @@ fn of_module(module: &Module, options: &ServerOptions, errors: &mut Errors) -> O
     let default = header.ident.unraw().to_string();
     let name = name::server(&default, &header.ident, options.name.as_ref(), errors);
     Some((ServerHome::Module(header.ident.clone()), name))
+}
+
+/// The first lifetime in a type that ends.
+pub(crate) fn lifetime(ty: &Type) -> Option<Lifetime> {
+    struct Search(Option<Lifetime>);
+    impl Visit<'_> for Search {
+        fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+            if lifetime.ident != "static" {
+                self.0.get_or_insert_with(|| lifetime.clone());
+            }
+        }
+    }
+    let mut search = Search(None);
+    search.visit_type(ty);
+    search.0
 }
 
 /// What a type is called, where it is a plain path.

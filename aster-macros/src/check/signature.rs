@@ -5,6 +5,7 @@ use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{
     GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait, TypeParamBound,
+    TypeTraitObject,
 };
 
 use super::Home;
@@ -142,17 +143,41 @@ fn returned(noun: &str, signature: &Signature, errors: &mut Errors) {
     if let Type::Never(never) = bare(ty) {
         errors.push(never, &codes::OUTPUT, format!("{noun} `{}` returns nothing", signature.ident));
     }
+    if let Some(future) = boxed_future(ty) {
+        let what = format!("{noun} `{}` returns a future, and not what it gives", signature.ident);
+        errors.push_with_help(future, &codes::OUTPUT, what, ASYNC);
+    }
     if let Some(ty) = impl_trait(ty) {
         let what = format!("{noun} `{}` does not name what it returns", signature.ident);
-        let is_future = ty.bounds.iter().any(|bound| match bound {
-            TypeParamBound::Trait(bound) => {
-                bound.path.segments.last().is_some_and(|segment| segment.ident == "Future")
-            }
-            _ => false,
-        });
-        let help = if is_future { "write `async fn`, and what it gives" } else { codes::OUTPUT.help };
+        let help = if ty.bounds.iter().any(is_future) { ASYNC } else { codes::OUTPUT.help };
         errors.push_with_help(ty, &codes::OUTPUT, what, help);
     }
+}
+
+const ASYNC: &str = "write `async fn`, and what it gives";
+
+fn is_future(bound: &TypeParamBound) -> bool {
+    match bound {
+        TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().is_some_and(|segment| segment.ident == "Future")
+        }
+        _ => false,
+    }
+}
+
+/// The first `dyn Future` inside a type.
+fn boxed_future(ty: &Type) -> Option<TypeTraitObject> {
+    struct Search(Option<TypeTraitObject>);
+    impl Visit<'_> for Search {
+        fn visit_type_trait_object(&mut self, ty: &TypeTraitObject) {
+            if ty.bounds.iter().any(is_future) {
+                self.0.get_or_insert_with(|| ty.clone());
+            }
+        }
+    }
+    let mut search = Search(None);
+    search.visit_type(ty);
+    search.0
 }
 
 /// The first `impl Trait` inside a type.

@@ -36,6 +36,7 @@
 //! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
 //! | A0605 | a crate of servers that is a dependency and not linked | rustc, and `catalogue_tests!` |
 //! | A0607 | a raised tool that is not in the catalogue | `check_raises` |
+//! | A0608 | an entry of `catalogue!` that is none | `Listed` |
 
 /// One misuse: the rule that it breaks, and what to type instead.
 #[derive(Debug)]
@@ -139,6 +140,12 @@ pub(crate) static OUTPUT: Code = Code {
     id: "A0107",
     title: "a tool returns a value that the model can read",
     help: "name the type: `Json<T>`, `String`, `()` or a `Result`",
+};
+
+pub(crate) static BORROWING: Code = Code {
+    id: "A0112",
+    title: "a server lives as long as its host",
+    help: "let its fields own what they hold, or share it in an `Arc`",
 };
 
 pub(crate) static PATTERN: Code = Code {

@@ -54,9 +54,28 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
     let url = url.then(|| quote_spanned!(spot=> .url::<#ty>()));
     let secret = secret.then(|| quote_spanned!(spot=> .secret()));
     let header = header.as_ref().map(|header| quote_spanned!(spot=> .header::<#ty>(#header)));
-    quote_spanned! {spot=>
-        #schema.argument::<#ty>(#name, #description) #default #example #range #length #pattern #url #secret #header;
+    let options = quote!(#default #example #range #length #pattern #url #secret #header);
+    match part(ty) {
+        Some(part) => {
+            let describe = function_at(private, "Argument", ty, "describe", part);
+            quote_spanned!(spot=> #describe(&mut #schema, #name, #description) #options;)
+        }
+        None => quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #options;),
     }
+}
+
+/// The part of an argument's type that would have to change where it is none, if that is not the whole and may well be the
+/// author's own.
+fn part(ty: &Type) -> Option<&Type> {
+    let part = innermost(ty);
+    let is_known = matches!(
+        bare(part),
+        Type::Path(path) if path.path.get_ident().is_some_and(|name| {
+            let name = name.to_string();
+            ["String", "bool", "char"].contains(&name.as_str()) || name.starts_with(|c: char| c.is_lowercase())
+        })
+    );
+    (!is_known && !std::ptr::eq(part, ty)).then_some(part)
 }
 
 fn limits(private: &TokenStream, bounds: &Range) -> (TokenStream, TokenStream) {
@@ -94,12 +113,18 @@ pub(super) fn decode_whole(call: &Ident, local: &Ident, argument: &Argument) -> 
 pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argument: &Argument) -> TokenStream {
     let Argument { name, ty, default, range, .. } = argument;
     let spot = at(ty);
-    let decoded = match default {
-        Some(default) => {
-            let default = closure(private, ty, default);
-            quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default))
+    let default = default.as_ref().map(|default| closure(private, ty, default));
+    let decoded = match (part(ty), default) {
+        (Some(part), Some(default)) => {
+            let take = function_at(private, "Argument", ty, "take_or", part);
+            quote_spanned!(spot=> #take(&mut #call, #name, #default))
         }
-        None => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
+        (Some(part), None) => {
+            let take = function_at(private, "Argument", ty, "take", part);
+            quote_spanned!(spot=> #take(&mut #call, #name))
+        }
+        (None, Some(default)) => quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default)),
+        (None, None) => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
     };
     let range = range.as_ref().map(|range| {
         let (minimum, maximum) = limits(private, range);
@@ -171,10 +196,8 @@ pub(super) fn result(private: &TokenStream, callable: &Callable, value: TokenStr
 /// is known to rustc alone.
 fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
     let judge = |whole: &Type, part: &Type, method: &str| {
-        let spot = at(part);
-        let (private, whole) = (respan(private, spot), respan(&whole.to_token_stream(), spot));
-        let method = Ident::new(method, spot);
-        quote_spanned!(spot=> #private::Returned::<#whole>::#method();)
+        let function = function_at(private, "Returned", whole, method, innermost(part));
+        quote_spanned!(at(part)=> #function();)
     };
     let of_json = |ty: &Type| match arguments(ty, "Json").as_slice() {
         [part] => Some(judge(ty, part, "json")),
@@ -187,6 +210,32 @@ fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
         }
         _ => of_json(ty).into_iter().collect(),
     }
+}
+
+/// An associated function, whose path rustc will say to stand at a part of the type. The type itself keeps its place, so that
+/// what is wrong with its names is told once.
+fn function_at(
+    private: &TokenStream,
+    holder: &str,
+    whole: &Type,
+    function: &str,
+    part: &Type,
+) -> TokenStream {
+    let last = part.to_token_stream().into_iter().last().map_or_else(|| at(part), |tree| at(&tree));
+    let private = respan(private, at(part));
+    let (holder, function) = (Ident::new(holder, at(part)), Ident::new(function, last));
+    quote_spanned!(at(part)=> #private::#holder::<#whole>::#function)
+}
+
+/// What stands inside of types that can be what they hold.
+fn innermost(ty: &Type) -> &Type {
+    let inner = ["Option", "Vec", "VecDeque", "Box", "Arc"].into_iter().find_map(|name| {
+        match arguments(ty, name).as_slice() {
+            [inner] => Some(*inner),
+            _ => None,
+        }
+    });
+    inner.map_or(ty, innermost)
 }
 
 /// The type arguments of a type that has this name; none of any other.

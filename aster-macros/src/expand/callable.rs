@@ -27,19 +27,21 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
     let about = format!("The {1} that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw(), kind.noun());
     let (constant, ty, entry) = names(kind);
     let inner = match kind {
-        Kind::Tool => quote!(#place::#constant),
-        Kind::Resource | Kind::Prompt => quote!(&#place::#constant.callable),
+        Kind::Tool => quote!(__ASTER_SPEC),
+        Kind::Resource | Kind::Prompt => quote!(&__ASTER_SPEC.callable),
     };
     let declaration = quote_spanned!(place.span()=> enum #place {});
+    // Its name is none that a user gives to what stands in an option.
     let beside = quote_spanned! {Span::mixed_site()=>
-        impl #place {
-            #[doc = #about]
-            #deprecated
-            #visibility const #constant: &'static #private::#ty = &#spec;
-        }
         const _: () = {
+            #deprecated
+            const __ASTER_SPEC: &#private::#ty = &#spec;
+            impl #place {
+                #[doc = #about]
+                #visibility const #constant: &'static #private::#ty = __ASTER_SPEC;
+            }
             #private::check_tool(#inner);
-            #private::submit! { #private::Entry::#entry(#place::#constant) }
+            #private::submit! { #private::Entry::#entry(__ASTER_SPEC) }
         };
     };
     quote_spanned! {Span::mixed_site()=>

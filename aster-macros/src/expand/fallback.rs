@@ -6,7 +6,7 @@ use syn::Attribute;
 
 use super::callable::{located, names};
 use super::server::{enum_of, tool_enum};
-use crate::check::server::{OWN, last_segment};
+use crate::check::server::{OWN, last_segment, lifetime};
 use crate::check::{is_method, name};
 use crate::parse::attr::Kind;
 use crate::parse::item::{Function, ServerItem};
@@ -68,19 +68,23 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         .map(|(_, (ident, conditions))| (*ident, conditions.as_slice(), None));
     match item {
         ServerItem::Impl(block)
-            if block.header.trait_.is_none() && block.header.generics.params.is_empty() =>
+            if block.header.trait_.is_none()
+                && block.header.generics.lifetimes().count() == block.header.generics.params.len() =>
         {
             let ty = &block.header.self_ty;
             let Some(ident) = last_segment(ty) else { return TokenStream::new() };
             let list = tool_enum(&enum_of(&ident), &ident, "", variants, None, private);
-            quote_spanned! {mixed=>
-                impl #ty { #constants }
-                impl #private::NativeServer for #ty {
-                    const SPEC: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
-                    fn __implemented_by_the_macro() {}
+            // One that borrows is none, and would be told so once more.
+            let server = lifetime(ty).is_none().then(|| {
+                quote_spanned! {mixed=>
+                    impl #private::NativeServer for #ty {
+                        const SPEC: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
+                        fn __implemented_by_the_macro() {}
+                    }
                 }
-                #list
-            }
+            });
+            let generics = &block.header.generics;
+            quote_spanned!(mixed=> impl #generics #ty { #constants } #server #list)
         }
         ServerItem::Impl(_) => TokenStream::new(),
         ServerItem::Module(module) => {

@@ -219,7 +219,10 @@ fn numbers_are_compared_where_they_are_written() {
     assert_eq!(judged(quote!(range("a"..))), "this bound is not a number");
     assert_eq!(judged(quote!(range(..=9223372036854775808))), "this bound is outside of its type");
     assert_eq!(judged(quote!(range(-9223372036854775808..))), "");
-    assert_eq!(judged(quote!(length(-1..=1.5))), "this length is below zero; this length is not a whole number");
+    assert_eq!(
+        judged(quote!(length(-1..=1.5))),
+        "this length is below zero; this length is not a whole number"
+    );
 }
 
 #[test]
@@ -385,9 +388,13 @@ fn an_item_is_known_by_its_name() {
     );
     for server in [
         quote!(impl Web<'_> {}),
-        quote!(impl<T: Into<fn() -> u8>, const N: usize> Web<T> where T: Copy {}),
+        quote!(
+            impl<T: Into<fn() -> u8>, const N: usize> Web<T> where T: Copy {}
+        ),
         quote!(impl super::pages::Web {}),
-        quote!(impl<'a> super::Server<'a> for crate::Web {}),
+        quote!(
+            impl<'a> super::Server<'a> for crate::Web {}
+        ),
     ] {
         assert_eq!(name(server).as_deref(), Some("Web"));
     }

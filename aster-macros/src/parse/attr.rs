@@ -9,7 +9,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, ExprLit, ExprRange, Ident, Lit, LitFloat, LitStr, Meta, Path, RangeLimits, Token, parenthesized,
+    Attribute, Expr, ExprLit, ExprRange, Ident, Lit, LitStr, Meta, Path, RangeLimits, Token, parenthesized,
 };
 
 use crate::diag::codes::{self, Code};
@@ -291,31 +291,6 @@ pub(crate) struct Range {
     pub maximum: Option<Expr>,
 }
 
-impl Range {
-    /// The same among floating-point numbers, where a whole one may be written as it is read.
-    pub(crate) fn with_fractions(self) -> Self {
-        Self { minimum: self.minimum.map(with_fraction), maximum: self.maximum.map(with_fraction) }
-    }
-}
-
-/// The same number as a literal of floating point.
-fn with_fraction(mut expression: Expr) -> Expr {
-    match &mut expression {
-        Expr::Group(group) => *group.expr = with_fraction((*group.expr).clone()),
-        Expr::Paren(paren) => *paren.expr = with_fraction((*paren.expr).clone()),
-        Expr::Unary(unary) => *unary.expr = with_fraction((*unary.expr).clone()),
-        Expr::Lit(ExprLit { lit, .. }) => {
-            if let Lit::Int(number) = lit
-                && number.suffix().is_empty()
-            {
-                *lit = Lit::Float(LitFloat::new(&format!("{}.0", number.base10_digits()), number.span()));
-            }
-        }
-        _ => {}
-    }
-    expression
-}
-
 impl ArgOptions {
     pub(crate) fn parse(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut options = Self::default();
@@ -540,9 +515,7 @@ fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
         return;
     }
     let what = format!("unknown option `{name}` for `#[{attribute}]`");
-    // What other frameworks write here has its place in this one.
-    if suggest::closest(&name, &["description", "desc", "doc"]).is_some() {
-        let help = "the description is the doc comment: write `/// …`";
+    if let Some(help) = of_others(attribute, &name) {
         errors.push_with_help(key, &codes::UNKNOWN_OPTION, what, help);
         return;
     }
@@ -556,6 +529,28 @@ fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
         help.push_str(&format!("; did you mean `{meant}`?"));
     }
     errors.push_with_help(key, &codes::UNKNOWN_OPTION, what, help);
+}
+
+/// What other frameworks write as an option has its place in this one.
+fn of_others(attribute: &str, name: &str) -> Option<&'static str> {
+    if suggest::closest(name, &["description", "desc", "doc"]).is_some() {
+        return Some("the description is the doc comment: write `/// …`");
+    }
+    match name {
+        "min" | "max" | "minimum" | "maximum" if attribute == "arg" => {
+            Some("write `range(1..=20)`, or `range(1..)` where one end is open")
+        }
+        "min_length" | "max_length" | "min_len" | "max_len" | "min_items" | "max_items"
+            if attribute == "arg" =>
+        {
+            Some("write `length(1..=200)`, or `length(1..)` where one end is open")
+        }
+        "required" | "optional" if attribute == "arg" => {
+            Some("remove it: an argument is required unless its type is an `Option` or it has a `default`")
+        }
+        "rename" if attribute == "arg" => Some("write `name = \"…\"`"),
+        _ => None,
+    }
 }
 
 /// Reports a value of the wrong kind, or none: at the value, or at the key where nothing follows it.
@@ -617,7 +612,14 @@ fn word(key: &Ident, value: Value, errors: &mut Errors) -> Option<Ident> {
         other => other,
     };
     let takes = "one of the words `Standard`, `Elevated`, `Restricted`";
-    wrong(key, &value, &codes::WRONG_VALUE, takes, "tier = Standard", errors);
+    let meant = match &value {
+        Value::Equals(Expr::Path(path)) => path.path.segments.last().map(|last| last.ident.to_string()),
+        Value::Equals(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => Some(text.value()),
+        Value::List(tokens) => Some(tokens.to_string()),
+        _ => None,
+    };
+    let meant = TIERS.into_iter().find(|tier| meant.as_deref() == Some(tier)).unwrap_or("Standard");
+    wrong(key, &value, &codes::WRONG_VALUE, takes, &format!("tier = {meant}"), errors);
     None
 }
 

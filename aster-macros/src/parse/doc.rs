@@ -71,9 +71,9 @@ impl Doc {
 
 /// Takes the list of the arguments, with its heading, out of the lines. A paragraph after the list is none of its own.
 fn take_arguments(lines: &mut Vec<String>, places: &[Span]) -> Vec<Described> {
-    let Some(start) = headings(lines).find_map(|(at, title)| {
-        ["arguments", "parameters"].contains(&title.as_str()).then_some(at)
-    }) else {
+    let Some(start) = headings(lines)
+        .find_map(|(at, title)| ["arguments", "parameters"].contains(&title.as_str()).then_some(at))
+    else {
         return Vec::new();
     };
     let next = headings(lines).map(|(at, _)| at).find(|at| *at > start);

@@ -40,6 +40,8 @@ pub(crate) struct Parameter {
     pub options: Vec<Attribute>,
     /// Its `#[cfg]`s.
     pub conditions: Vec<Attribute>,
+    /// What only means something on the fields of a struct.
+    pub of_fields: Vec<Attribute>,
 }
 
 impl Function {
@@ -109,8 +111,13 @@ fn take_parameter(argument: &mut FnArg, options_of_self: &mut Vec<Attribute>) ->
     let (options, rest) = take_attributes(&mut typed.attrs);
     let is_condition = |attribute: &&Attribute| attribute.path().is_ident("cfg");
     let conditions = rest.iter().filter(is_condition).cloned().collect();
+    let is_of_fields = |attribute: &Attribute| {
+        ["serde", "schemars"].iter().any(|of_derive| attribute.path().is_ident(of_derive))
+    };
+    let (of_fields, rest) = rest.into_iter().partition(is_of_fields);
     typed.attrs = rest;
-    Some(Parameter { pattern: (*typed.pat).clone(), ty: (*typed.ty).clone(), doc, options, conditions })
+    let (pattern, ty) = ((*typed.pat).clone(), (*typed.ty).clone());
+    Some(Parameter { pattern, ty, doc, options, conditions, of_fields })
 }
 
 /// A parameter's `#[arg]`s, and what is neither that nor a doc comment.

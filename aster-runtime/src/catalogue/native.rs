@@ -102,7 +102,11 @@ macro_rules! catalogue {
         $(; raise { $($tool:expr => $tier:ident),* $(,)? })?
         $(;)?
     ) => {{
-        const ENTRIES: &[$crate::Entry] = &[$($entry.entry()),*];
+        const ENTRIES: &[$crate::Entry] = {
+            use $crate::__private::Unlisted as _;
+            $($crate::__private::listed(&$entry);)*
+            &[$($entry.entry()),*]
+        };
         const RAISES: &[$crate::__private::Raise] = &[$($(
             $crate::__private::Raise { tool: $tool.spec(), tier: $crate::__private::Tier::$tier }
         ),*)?];

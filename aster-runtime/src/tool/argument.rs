@@ -329,8 +329,8 @@ header_value!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no range",
-    label = "not a number",
-    note = "`#[arg(range(…))]` goes on integers and floating-point numbers, and on `Option` of them",
+    label = "not a number of up to 64 bits",
+    note = "`#[arg(range(…))]` goes on integers of up to 64 bits and floating-point numbers, and on `Option` of them",
     note = "[A0215] see docs/errors/A0215.md"
 )]
 pub trait Ranged {

@@ -100,6 +100,9 @@ both! {
 fn main() {
     let tools: usize = SERVERS.entries.iter().map(|entry| entry.tools().len()).sum();
     assert_eq!((SERVERS.entries.len(), tools, FREE.entries.len()), (50, 500, 500));
-    assert_eq!((SERVERS.raises.len(), SERVERS.raises[499].tool.name), (500, FREE.entries[499].tools()[0].name));
+    assert_eq!(
+        (SERVERS.raises.len(), SERVERS.raises[499].tool.name),
+        (500, FREE.entries[499].tools()[0].name)
+    );
     assert_eq!(FREE.entries[499].tools()[0].name, "a_tool_with_a_common_beginning_49_9");
 }
