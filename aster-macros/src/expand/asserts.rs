@@ -1,7 +1,7 @@
 //! The calls through which a user's types meet their bounds, written at the type's own place, so that a bound that is
 //! not met is an error there.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, Lit, PathArguments, PathSegment, Type};
@@ -57,8 +57,9 @@ pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argumen
     let options = quote!(#default #example #range #length #pattern #url #secret #header);
     match part(ty) {
         Some(part) => {
-            let describe = function_at(private, "Argument", ty, "describe", part);
-            quote_spanned!(spot=> #describe(&mut #schema, #name, #description) #options;)
+            let given = quote_spanned!(spot=> &mut #schema, #name, #description);
+            let described = call_at(private, ("Argument", ty, "describe"), &given, part);
+            quote_spanned!(spot=> #described #options;)
         }
         None => quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #options;),
     }
@@ -116,12 +117,11 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
     let default = default.as_ref().map(|default| closure(private, ty, default));
     let decoded = match (part(ty), default) {
         (Some(part), Some(default)) => {
-            let take = function_at(private, "Argument", ty, "take_or", part);
-            quote_spanned!(spot=> #take(&mut #call, #name, #default))
+            let given = quote_spanned!(spot=> &mut #call, #name, #default);
+            call_at(private, ("Argument", ty, "take_or"), &given, part)
         }
         (Some(part), None) => {
-            let take = function_at(private, "Argument", ty, "take", part);
-            quote_spanned!(spot=> #take(&mut #call, #name))
+            call_at(private, ("Argument", ty, "take"), &quote_spanned!(spot=> &mut #call, #name), part)
         }
         (None, Some(default)) => quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default)),
         (None, None) => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
@@ -196,8 +196,8 @@ pub(super) fn result(private: &TokenStream, callable: &Callable, value: TokenStr
 /// is known to rustc alone.
 fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
     let judge = |whole: &Type, part: &Type, method: &str| {
-        let function = function_at(private, "Returned", whole, method, innermost(part));
-        quote_spanned!(at(part)=> #function();)
+        let judged = call_at(private, ("Returned", whole, method), &TokenStream::new(), innermost(part));
+        quote!(#judged;)
     };
     let of_json = |ty: &Type| match arguments(ty, "Json").as_slice() {
         [part] => Some(judge(ty, part, "json")),
@@ -212,19 +212,21 @@ fn parts(private: &TokenStream, ty: &Type) -> Vec<TokenStream> {
     }
 }
 
-/// An associated function, whose path rustc will say to stand at a part of the type. The type itself keeps its place, so that
-/// what is wrong with its names is told once.
-fn function_at(
+/// A call of an associated function, which rustc will say to stand at a part of the type. The type itself keeps its place, so
+/// that what is wrong with its names is told once.
+fn call_at(
     private: &TokenStream,
-    holder: &str,
-    whole: &Type,
-    function: &str,
+    (holder, whole, function): (&str, &Type, &str),
+    given: &TokenStream,
     part: &Type,
 ) -> TokenStream {
-    let last = part.to_token_stream().into_iter().last().map_or_else(|| at(part), |tree| at(&tree));
-    let private = respan(private, at(part));
-    let (holder, function) = (Ident::new(holder, at(part)), Ident::new(function, last));
-    quote_spanned!(at(part)=> #private::#holder::<#whole>::#function)
+    let first = at(part);
+    let last = part.to_token_stream().into_iter().last().map_or(first, |tree| at(&tree));
+    let private = respan(private, first);
+    let (holder, function) = (Ident::new(holder, first), Ident::new(function, last));
+    let mut given = Group::new(Delimiter::Parenthesis, given.clone());
+    given.set_span(last);
+    quote_spanned!(first=> #private::#holder::<#whole>::#function #given)
 }
 
 /// What stands inside of types that can be what they hold.

@@ -793,7 +793,7 @@ mod tests {
 
     #[test]
     fn a_range_may_come_out_of_a_macro() {
-        let range = TokenTree::Group(proc_macro2::Group::new(proc_macro2::Delimiter::None, quote!(1..=5)));
+        let range = TokenTree::Group(proc_macro2::Group::new(Delimiter::None, quote!(1..=5)));
         let mut errors = Errors::default();
         let options = ArgOptions::parse(&[syn::parse_quote!(#[arg(range(#range))])], &mut errors);
         assert!(errors.is_empty() && options.range.is_some());
