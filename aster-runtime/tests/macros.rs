@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use aster_runtime::{
-    Audio, Invocation, Json, McpServer, NativeCatalogue, NativeServer, Profile, ServerEnv, ServerSpec,
-    Session, StartError, Tier, ToolContext, ToolError, ToolResult, ToolSpec, catalogue, groups, mcp_server,
-    mcp_tool,
+    Invocation, Json, McpServer, NativeCatalogue, NativeServer, Profile, ServerEnv, ServerSpec, Session,
+    StartError, Tier, ToolContext, ToolError, ToolResult, ToolSpec, catalogue, groups, mcp_server, mcp_tool,
 };
 use serde_json::{Value, json};
 
@@ -155,60 +154,6 @@ async fn a_server_runs_on_its_state() {
     assert_eq!(call(either, web(), json!({"fail": true})).await.unwrap_err().message(), "> ");
     let result = call(tool(clock::SERVER, "seconds"), (), json!({"days": 2})).await.unwrap();
     assert_eq!(result.to_text(), "172800");
-}
-
-/// Says it aloud.
-#[mcp_tool(tier = Standard, server = "voice")]
-fn say(#[arg(default = false)] fail: bool) -> Result<Audio, ToolError> {
-    if fail { Err(ToolError::new("hoarse")) } else { Ok(Audio::new("audio/wav", *b"RIFF\xff")) }
-}
-
-#[tokio::test]
-async fn a_sound_is_one_block_of_its_type_in_base64() {
-    assert_eq!((say::TOOL.output_schema)(), None);
-    let result = call(say::TOOL, (), json!({})).await.unwrap();
-    let block = json!({"type": "audio", "data": "UklGRv8=", "mimeType": "audio/wav"});
-    assert_eq!(result.into_value(), json!({ "content": [block] }));
-    assert_eq!(call(say::TOOL, (), json!({"fail": true})).await.unwrap_err().message(), "hoarse");
-}
-
-#[test]
-fn every_text_that_is_called_url_stands_under_egress() {
-    use std::borrow::Cow;
-    use std::collections::{BTreeSet, VecDeque};
-
-    /// Opens pages.
-    #[mcp_tool(tier = Standard, server = "pages")]
-    fn open(
-        a_url: Cow<'static, str>,
-        b_url: Option<Cow<'static, str>>,
-        c_url: Box<str>,
-        d_urls: Vec<Option<Arc<str>>>,
-        e_urls: BTreeSet<String>,
-        f_urls: VecDeque<String>,
-        url_of_nothing: Box<str>,
-        lines_of_url: u32,
-    ) {
-        let _ = (a_url, b_url, c_url, d_urls, e_urls, f_urls, url_of_nothing, lines_of_url);
-    }
-    assert_eq!(open::TOOL.url_arguments, ["a_url", "b_url", "c_url", "d_urls", "e_urls", "f_urls"]);
-    let schema = (open::TOOL.input_schema)();
-    for pointer in ["/a_url", "/b_url", "/c_url", "/e_urls/items", "/f_urls/items"] {
-        let format = schema.pointer(&format!("/properties{pointer}/format"));
-        assert_eq!(format, Some(&json!("uri")), "{pointer} in {schema}");
-    }
-}
-
-#[test]
-fn a_whole_number_bounds_a_fraction() {
-    /// Mixes.
-    #[mcp_tool(tier = Standard, server = "paint")]
-    fn mix(#[arg(range(0..=1))] share: f64, #[arg(range(-1..))] shift: Option<f32>) -> f64 {
-        share + f64::from(shift.unwrap_or_default())
-    }
-    let schema = (mix::TOOL.input_schema)();
-    assert_eq!(schema["properties"]["share"]["maximum"], json!(1.0));
-    assert_eq!(schema["properties"]["shift"]["minimum"], json!(-1.0));
 }
 
 #[test]
