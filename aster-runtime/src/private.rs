@@ -26,7 +26,7 @@ pub use core::time::Duration;
 pub use core::{concat, env, file, line};
 
 #[cfg(feature = "testing")]
-pub use core::prelude::v1::test;
+pub use core::{convert::Into, prelude::v1::test};
 #[cfg(feature = "testing")]
 pub use insta;
 #[cfg(feature = "inventory")]

@@ -154,6 +154,8 @@ macro_rules! catalogue_tests {
         $(#[$meta])*
         #[$crate::__private::test]
         fn what_was_reviewed_is_what_there_is() {
+            // insta's macro takes them to be in scope.
+            use $crate::__private::{Into as _, Some};
             $crate::__private::insta::assert_snapshot!("catalogue", $crate::testing::table(&__SUITE.catalogue));
         }
 
