@@ -1,5 +1,3 @@
-// Many errors for one mistake: the two attributes do not know of each other, and what one block makes the other makes once
-// more. The first error names the tool enum, at both attributes.
 use aster_runtime::{mcp_server, mcp_tool};
 
 struct Web;
