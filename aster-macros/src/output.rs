@@ -78,6 +78,7 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
     let tokens = match item {
         ServerItem::Impl(block) => quote!(#block #generated),
         ServerItem::Module(module) => {
+            let module = if server.is_some() { module } else { module.without_self() };
             let beside = server.map(|server| expand::server::beside(&server, &krate));
             let module = module.with(generated);
             quote!(#module #beside)

@@ -111,7 +111,12 @@ fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors)
         _ => false,
     };
     match home {
-        Home::Package | Home::Module { .. } => {
+        Home::Module { .. } => {
+            let what = format!("`{}` takes `self`, and a module has none", signature.ident);
+            let help = "remove `self`; for tools that share a state put `#[mcp_server]` on an `impl`";
+            errors.push_with_help(receiver, &codes::NO_SERVER, what, help);
+        }
+        Home::Package => {
             let what = format!("`{}` takes `self`, but no server's `impl` is around it", signature.ident);
             errors.push(receiver, &codes::NO_SERVER, what);
         }

@@ -1,10 +1,13 @@
 //! The items that the attributes stand on. A function's body stays raw tokens: nothing here depends on it, and syntax
 //! that this parser does not know yet is rustc's business.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, UseTree, Visibility};
+use syn::{
+    Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, UseTree, Visibility,
+    parse_quote,
+};
 
 use super::attr::Kind;
 use super::doc::{self, Doc};
@@ -205,6 +208,23 @@ impl ServerItem {
 }
 
 impl Module {
+    /// Takes `self` from the functions that have it, with the bodies that may use it: it has been reported, and rustc would
+    /// report it once more.
+    pub(crate) fn without_self(mut self) -> Self {
+        for member in self.members.iter_mut().flat_map(|body| &mut body.members) {
+            let Member::Published(function) = member else { continue };
+            if function.signature.receiver().is_none() {
+                continue;
+            }
+            let inputs = std::mem::take(&mut function.signature.inputs);
+            function.signature.inputs =
+                inputs.into_iter().filter(|input| !matches!(input, FnArg::Receiver(_))).collect();
+            function.body = Group::new(Delimiter::Brace, quote!(loop {})).into();
+            function.attributes.push(parse_quote!(#[allow(unused)]));
+        }
+        self
+    }
+
     pub(crate) fn is_inline(&self) -> bool {
         self.members.is_some()
     }
