@@ -187,8 +187,9 @@ pub use aster_macros::mcp_resource;
 /// what they are. A type is one server: all of its tools stand in one block.
 ///
 /// On `impl Web` the server's state is a value of `Web`: tools take `&self`, or nothing of it. A server that can make its
-/// own state implements [`McpServer`]; any other is handed to the host, live. `Web::SERVER` is the constant for
-/// [`catalogue!`], and `enum WebTool` names the tools, in the order of `Web::TIERS` and `Web::GROUPS`.
+/// own state implements [`McpServer`]; any other is handed to the host, live. A running server takes tools off the list, and
+/// says why, by its [`Availability`]. `Web::SERVER` is the constant for [`catalogue!`], and `enum WebTool` names the tools, in
+/// the order of `Web::TIERS` and `Web::GROUPS`. These names are the server's own: nothing else of the type has them.
 ///
 /// ```
 /// use aster_runtime::{Json, NativeCatalogue, ToolContext, catalogue, groups, mcp_server, mcp_tool};
@@ -273,7 +274,7 @@ pub use aster_macros::mcp_server;
 /// The doc comment is the tool's description, which a model chooses it by; it must not be missing. The function itself
 /// stays as it is and can be called and tested as before. Sections headed `Errors`, `Panics`, `Safety` or `Examples` are for
 /// its callers in Rust, and are not shown to the model. A section headed `Arguments` that lists them (`` * `name` - what it
-/// is``) describes the parameters in place of doc comments of their own.
+/// is``) describes the parameters in place of doc comments of their own; a paragraph after the list is part of the description.
 ///
 /// Beside a free function `add` stands a type `add`, which holds `add::TOOL`. So the function cannot be called like a type,
 /// a module or an import of one that is in scope there; `name = "…"` gives the tool a name that the function cannot have.
@@ -286,12 +287,12 @@ pub use aster_macros::mcp_server;
 /// | option | value |
 /// |---|---|
 /// | `default = …` | the value where none is given, shown in the schema; the type is `serde::Serialize` as well. A literal text stands for a `String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>`, `PathBuf`, or an `Option` of one |
-/// | `range(a..=b)` | the bounds of a number; one of them may be left out |
+/// | `range(a..=b)` | the bounds of a number, whole ones also of an `f64`; one of them may be left out |
 /// | `length(a..=b)` | the bounds of a text's characters, a list's things, a map's entries; one of them may be left out |
 /// | `pattern = "…"` | the regular expression that the text, or each text of a list, matches somewhere |
 /// | `example = …` | a value, shown in the schema; a literal text as for `default` |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
-/// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text that is called `url` or `…_url`, unless it says `url = false` |
+/// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text (`String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>`) that is called `url` or `…_url`, unless it says `url = false` |
 /// | `path` | the text names a file or folder, which a host's hooks may ask ([`ToolSpec::path_arguments`]) |
 /// | `secret` | the value is replaced in the audit and where a human is asked (`writeOnly` in the schema) |
 /// | `flatten` | the one parameter, a struct, is the whole object of arguments, see below |

@@ -12,7 +12,8 @@ use crate::text;
 pub(crate) type Withheld = Arc<watch::Sender<BTreeMap<ToolId, String>>>;
 
 /// Where a native server says which of its tools, resources and prompts are offered: all, until it withholds some. What is
-/// withheld answers like what does not exist, and clients hear that the list has changed. Cheap to clone.
+/// withheld answers like what does not exist, and clients hear that the list has changed. What a tool says of itself stays as
+/// it was reviewed: what differs from run to run belongs into its results. Cheap to clone.
 ///
 /// A server gets it in its [`ServerEnv`](super::ServerEnv), a tool by
 /// [`ToolContext::availability`](super::ToolContext::availability).
