@@ -221,12 +221,13 @@ fn main() {
             let measured = [check.as_secs_f64(), recheck.as_secs_f64(), per_tool];
             let official = official.get_or_insert(measured);
             let [checked, rechecked, sized] = std::array::from_fn(|at| measured[at] / official[at]);
-            let _ = writeln!(
-                rows,
+            let row = format!(
                 "| {tools} | {} | {check:.2?} | {checked:.2} | {recheck:.2?} | {rechecked:.2} | {per_tool:.0} B | \
-                 {sized:.2} |",
+                 {sized:.2} |\n",
                 subject.name(),
             );
+            eprint!("{row}");
+            rows += &row;
         }
     }
     println!(
