@@ -1,6 +1,7 @@
 """Writes the word table that the search reads, from plain data.
 
-    python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --synonyms synonyms.txt translations.txt
+    python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --near-stems near_stems.tsv \
+        --synonyms synonyms.txt translations.txt
 
 The layout is described in aster-runtime/src/search/table.rs. Keys are stems, as the search makes them of words.
 """
@@ -53,7 +54,7 @@ def synonyms(path):
     return near, foreign
 
 
-def neighbours(path, floor):
+def neighbours(path, floor, stem):
     near = defaultdict(dict)
     for line in open(path, encoding="utf-8"):
         word, _, others = line.rstrip("\n").partition("\t")
@@ -63,6 +64,12 @@ def neighbours(path, floor):
             if key != target and float(cosine) >= floor:
                 near[key][target] = max(near[key].get(target, 0), (float(cosine) - 0.5) / 0.5)
     return near
+
+
+def says(length):
+    """How much a word says of what a text is about, from the length of its vector beside the usual one: the teacher's texts
+    are put in their places by the words that matter, and the others are learned to be short."""
+    return min(1.0, max(0.3, length)) ** 0.5
 
 
 def fnv1a(data):
@@ -77,12 +84,16 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--vectors")
     parser.add_argument("--neighbours")
+    parser.add_argument("--near-stems")
     parser.add_argument("--synonyms", nargs="*", default=[])
     parser.add_argument("--floor", type=float, default=0.6)
     options = parser.parse_args()
     near = defaultdict(dict)
     if options.neighbours:
-        for key, others in neighbours(options.neighbours, options.floor).items():
+        found = neighbours(options.neighbours, options.floor, stem)
+        if options.near_stems:
+            found = neighbours(options.near_stems, 0.0, str) | found
+        for key, others in found.items():
             for other, weight in others.items():
                 near[key][other] = (NEIGHBOUR, weight)
     foreign = defaultdict(dict)
@@ -128,6 +139,8 @@ def main():
         for other, (kind, weight) in best:
             entries.append(struct.pack("<HBB", number[other], kind, max(1, round(255 * min(1.0, weight)))))
         near_starts.append(len(entries))
+    lengths = {key: float(np.linalg.norm(vector)) for key, vector in vectors.items()}
+    usual = float(np.median([length for length in lengths.values() if length > 0])) if lengths else 1.0
     norms = np.zeros(len(keys), np.float32)
     matrix = np.zeros((len(keys), dimensions), np.int8)
     for key, vector in vectors.items():
@@ -135,13 +148,14 @@ def main():
         norms[number[key]] = scale / 127
         matrix[number[key]] = np.round(vector / scale * 127)
     with open(options.out, "wb") as file:
-        file.write(b"ASTW" + struct.pack("<5I", 1, len(keys), bits, dimensions, len(entries)))
+        file.write(b"ASTW" + struct.pack("<5I", 2, len(keys), bits, dimensions, len(entries)))
         file.write(struct.pack(f"<{len(slots)}H", *slots))
         file.write(struct.pack(f"<{len(key_starts)}I", *key_starts))
         file.write(blob)
         file.write(struct.pack(f"<{len(near_starts)}I", *near_starts))
         file.write(b"".join(entries))
         file.write(norms.astype("<f4").tobytes())
+        file.write(bytes(round(255 * says(lengths.get(key, usual) / usual)) for key in keys))
         file.write(matrix.tobytes())
         print(f"{len(keys)} words, {len(entries)} near, {dimensions} dimensions, {file.tell()} bytes")
 

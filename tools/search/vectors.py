@@ -26,20 +26,29 @@ from words import toks
 BATCH = 2048
 
 
-def texts(paths):
-    names, sentences, words = {}, {}, collections.Counter()
+def read(paths):
     for path in paths:
         for line in gzip.open(path, "rt") if path.endswith(".gz") else open(path, encoding="utf-8"):
-            tool = json.loads(line)
-            name = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", tool["name"])
-            name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
-            name = re.sub(r"[^\w]+|_", " ", name).strip().lower()
-            names[name] = None
-            words.update(set(re.findall(r"[a-z]{2,}", (name + ". " + (tool.get("description") or ""))[:320].lower())))
-            first = re.split(r"(?<=[.!?。])\s|\n", (tool.get("description") or "").strip())[0].strip()
-            if first:
-                sentences[first[:160]] = None
+            yield json.loads(line)
+
+
+def texts(paths):
+    names, sentences, words = {}, {}, collections.Counter()
+    for tool in read(paths):
+        name = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", tool["name"])
+        name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
+        name = re.sub(r"[^\w]+|_", " ", name).strip().lower()
+        names[name] = None
+        words.update(set(re.findall(r"[a-z]{2,}", (name + ". " + (tool.get("description") or ""))[:320].lower())))
+        first = re.split(r"(?<=[.!?。])\s|\n", (tool.get("description") or "").strip())[0].strip()
+        if first:
+            sentences[first[:160]] = None
     return list(names), list(sentences), [word for word, times in words.items() if times >= 3]
+
+
+def alone(teacher, words):
+    """The words that are shown to the teacher alone: those of its tokenizer and the common ones of the tools."""
+    return teacher.vocabulary + sorted(set(words) - set(teacher.vocabulary))
 
 
 class Teacher:
@@ -85,7 +94,7 @@ def main():
     options = parser.parse_args()
     names, sentences, words = texts(options.tools)
     teacher = Teacher()
-    alone_words = teacher.vocabulary + sorted(set(words) - set(teacher.vocabulary))
+    alone_words = alone(teacher, words)
     count = len(names) + len(sentences)
     everything = names + sentences + alone_words
     stems = [toks(text) for text in everything]

@@ -198,8 +198,9 @@ pub(super) fn listed(schema: &Value, name: &str) -> Vec<String> {
     values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The schema in a line, as in TypeScript: `search(query: string, limit?: integer)`. A trailing `…` says that the
-/// schema says more than the line does at the root.
+/// The schema in a line, as in TypeScript: `search(query: string, limit?: integer)`. A `…` says that there is more to know
+/// than the line shows: as a parameter, that the root has rules of its own; after a type, that an object has properties, a
+/// list more choices, or that the type is told in a way that has no short form. Bounds and formats have no mark.
 #[must_use]
 pub fn signature(name: &str, schema: &Value) -> String {
     let required: Vec<&str> = schema
@@ -223,6 +224,9 @@ pub fn signature(name: &str, schema: &Value) -> String {
     format!("{}({})", text::one_line(name, 128), parameters.join(", "))
 }
 
+/// How deep a type is told: beyond it is `…`.
+const MAX_TYPE_DEPTH: usize = 3;
+
 fn type_name(schema: &Value, depth: usize) -> String {
     if let Some(Value::Array(values)) = schema.get("enum") {
         let shown: Vec<String> =
@@ -230,11 +234,19 @@ fn type_name(schema: &Value, depth: usize) -> String {
         let rest = if values.len() > 6 { "|…" } else { "" };
         return format!("{}{rest}", shown.join("|"));
     }
+    let has = |key: &str| schema.get(key).is_some();
     match schema.get("type") {
-        Some(Value::String(name)) if name == "array" && depth < 3 => match schema.get("items") {
-            Some(items) => format!("{}[]", type_name(items, depth + 1)),
+        Some(Value::String(name)) if name == "array" => match schema.get("items") {
+            Some(_) if depth == MAX_TYPE_DEPTH => "array…".to_owned(),
+            Some(items) => {
+                let items = type_name(items, depth + 1);
+                if items.contains('|') { format!("({items})[]") } else { format!("{items}[]") }
+            }
             None => "any[]".to_owned(),
         },
+        Some(Value::String(name)) if has("properties") || has("patternProperties") => {
+            format!("{}…", text::one_line(name, 20))
+        }
         Some(Value::String(name)) => text::one_line(name, 20),
         Some(Value::Array(names)) => names
             .iter()
@@ -242,7 +254,20 @@ fn type_name(schema: &Value, depth: usize) -> String {
             .map(|name| text::one_line(name, 20))
             .collect::<Vec<_>>()
             .join("|"),
-        _ => "any".to_owned(),
+        _ => match (schema.get("const"), schema.get("anyOf").or_else(|| schema.get("oneOf"))) {
+            (Some(value), _) => text::one_line(&value.to_string(), 40),
+            (_, Some(Value::Array(choices))) if (1..=6).contains(&choices.len()) && depth < MAX_TYPE_DEPTH => {
+                let mut names: Vec<String> = Vec::new();
+                for name in choices.iter().map(|choice| type_name(choice, depth + 1)) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+                names.join("|")
+            }
+            _ if ["anyOf", "oneOf", "allOf", "not", "$ref", "properties"].into_iter().any(has) => "any…".to_owned(),
+            _ => "any".to_owned(),
+        },
     }
 }
 
@@ -297,10 +322,26 @@ mod tests {
     fn a_signature_reads_like_a_call() {
         let schema = json!({"type": "object", "required": ["title"], "properties": {
             "title": {"type": "string"}, "labels": {"type": "array", "items": {"type": "string"}},
-            "state": {"enum": ["open", "closed"]}, "x": {"anyOf": []}}});
+            "state": {"enum": ["open", "closed"]}, "x": {},
+            "body": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "ids": {"type": "array", "items": {"type": ["string", "integer"]}}}});
         insta::assert_snapshot!(
             signature("create_issue", &schema),
-            @r#"create_issue(title: string, labels?: string[], state?: "open"|"closed", x?: any)"#
+            @r#"create_issue(title: string, labels?: string[], state?: "open"|"closed", x?: any, body?: string|null, ids?: (string|integer)[])"#
+        );
+    }
+
+    #[test]
+    fn what_a_signature_leaves_out_has_a_mark() {
+        let schema = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {
+            "nested": {"type": "object", "properties": {"x": {}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"x": {}}}},
+            "choice": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"x": {}}}]},
+            "elsewhere": {"$ref": "#/$defs/a"}, "all": {"allOf": [{"type": "string"}]},
+            "many": {"enum": [1, 2, 3, 4, 5, 6, 7]}, "plain": {"type": "object"}}});
+        insta::assert_snapshot!(
+            signature("f", &schema),
+            @"f(nested?: object…, list?: object…[], choice?: string|object…, elsewhere?: any…, all?: any…, many?: 1|2|3|4|5|6|…, plain?: object, …)"
         );
     }
 }

@@ -15,6 +15,11 @@ impl Digests {
         Self(all)
     }
 
+    /// The bytes that they take on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.0.capacity() * size_of::<(u32, u32)>()
+    }
+
     /// The places where the text may be.
     pub(super) fn of(&self, text: &str) -> impl Iterator<Item = u32> {
         let digest = digest(text);

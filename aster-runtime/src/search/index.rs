@@ -74,6 +74,18 @@ impl Index {
         reader.index(before, &known)
     }
 
+    /// The bytes that it takes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        // A place of the hash table has a byte beside the entry.
+        let entry = size_of::<(Box<str>, TermId)>() + 1;
+        self.terms.capacity() * 8 / 7 * entry
+            + self.terms.keys().map(|term| term.len()).sum::<usize>()
+            + 4 * [&self.starts, &self.tools, &self.name_starts, &self.name_terms].map(Vec::capacity).iter().sum::<usize>()
+            + 4 * (self.best.capacity() + self.idf.capacity())
+            + 2 * self.impacts.capacity()
+            + self.meanings.capacity()
+    }
+
     /// How many tools there are.
     pub(super) fn count(&self) -> usize {
         self.count
@@ -395,6 +407,9 @@ impl<'a> Reader<'a> {
         index.starts.push(index.tools.len() as u32);
         index.tools.shrink_to_fit();
         index.impacts.shrink_to_fit();
+        index.meanings.shrink_to_fit();
+        index.name_terms.shrink_to_fit();
+        index.name_starts.shrink_to_fit();
         index
     }
 }

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::{Hit, Lexical, Ranker};
 use crate::scope::View;
 
+/// From so many tools on an index is made aside as soon as a session sees them; fewer take a search a millisecond or two.
+const MANY: usize = 100;
+
 /// Makes a ranking of a view.
 pub type MakeRanker = dyn Fn(&View) -> Arc<dyn Ranker> + Send + Sync;
 
@@ -36,8 +39,8 @@ impl Indexes {
         Self { own: Some(make), held: Mutex::default() }
     }
 
-    /// The ranking of a view. Where an index of a like view has been used, the new one takes over from it what it knows,
-    /// and is made at once and aside; else it is made when it is first asked.
+    /// The ranking of a view. Where there are many tools, or an index of a like view has been used, it is made at once and
+    /// aside, from what the other knows; else it is made when it is first asked.
     #[must_use]
     pub fn ranker(&self, view: &View) -> Arc<dyn Ranker> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,9 +57,9 @@ impl Indexes {
         }
         let before =
             held.iter().rev().filter_map(|held| held.late.as_ref()?.upgrade()).find(|late| late.is_made());
-        let used = before.is_some();
+        let aside = before.is_some() || view.tools().len() >= MANY;
         let late = Arc::new(Late { view: view.clone(), before: Mutex::new(before), index: OnceLock::new() });
-        if used {
+        if aside {
             let late = Arc::clone(&late);
             // Who searches meanwhile waits for the same index. Where there is no thread to be had, they make it.
             let index = move || {
@@ -121,6 +124,23 @@ impl Ranker for Late {
 mod tests {
     use super::super::tests::view;
     use super::*;
+
+    /// Nobody has searched when the index of many tools is made; that of a few waits for who does.
+    #[test]
+    fn many_tools_are_indexed_aside() {
+        let names: Vec<String> = (0..MANY).map(|number| format!("tool_{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (many, few) = (view(&[("hub", &names)]), view(&[("hub", &names[1..])]));
+        let indexes = Indexes::default();
+        let held = [indexes.ranker(&many), indexes.ranker(&few)];
+        let late = |view: &View| {
+            let held = indexes.held.lock().unwrap();
+            held.iter().find(|held| held.view.shows_same(view)).unwrap().late.as_ref().unwrap().upgrade().unwrap()
+        };
+        late(&many).index.wait();
+        assert!(!late(&few).is_made());
+        drop(held);
+    }
 
     #[test]
     fn who_sees_the_same_shares_an_index_and_who_sees_other_tools_has_another() {

@@ -65,6 +65,16 @@ impl Lexical {
         }
     }
 
+    /// The bytes that the index takes on the heap, beside the tools themselves, which it shares with the catalogue. What is
+    /// made for the first misspelt word counts once it is made.
+    #[must_use]
+    pub fn heap(&self) -> usize {
+        self.index.heap()
+            + self.known.capacity() * size_of::<TermId>()
+            + self.names.heap()
+            + self.speller.get().map_or(0, Speller::heap)
+    }
+
     pub(super) fn speller(&self) -> &Speller {
         self.speller.get_or_init(|| Speller::new(&self.index))
     }

@@ -31,6 +31,11 @@ impl Names {
         Self { tools: Digests::new(places) }
     }
 
+    /// The bytes that they take on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.tools.heap()
+    }
+
     /// The tools whose names the query is: one name, or several in a list or as identifiers among other words.
     pub(super) fn find(&self, view: &View, query: &str) -> Vec<u32> {
         let mut found: Vec<u32> = Vec::new();

@@ -12,6 +12,8 @@ pub(super) struct Group {
     pub(super) word: String,
     /// How telling it is.
     pub(super) idf: f32,
+    /// How much it says of what a text is about, from 0 to 1.
+    says: f32,
     /// What is looked up, each with how far it stands for the word: the best first.
     pub(super) members: Vec<Member>,
 }
@@ -62,6 +64,8 @@ impl Lexical {
         }
         plan.groups.retain(|group| !group.members.is_empty());
         for group in &mut plan.groups {
+            group.idf *= group.says;
+            group.members.iter_mut().for_each(|member| member.idf *= group.says);
             group.members.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         }
         plan.idf = plan.groups.iter().map(|group| group.idf).sum();
@@ -122,7 +126,9 @@ impl Lexical {
     fn group(&self, word: &Word) -> Group {
         let own = self.index.term(&word.stem);
         let idf = own.map_or(self.index.highest_idf(), |term| self.index.idf(term));
-        let mut group = Group { word: word.text.clone(), idf, members: Vec::new() };
+        let known = self.table.find(&word.stem);
+        let says = known.map_or(1.0, |known| 1.0 - self.settings.says * (1.0 - self.table.says(known)));
+        let mut group = Group { word: word.text.clone(), idf, says, members: Vec::new() };
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
@@ -133,7 +139,7 @@ impl Lexical {
                 }
             }
         }
-        if let Some(known) = self.table.find(&word.stem) {
+        if let Some(known) = known {
             for (near, kind, weight) in self.table.near(known) {
                 let weight = match kind {
                     Kind::Synonym => weight * self.settings.synonyms,

@@ -16,6 +16,8 @@ pub struct Settings {
     pub stems: bool,
     /// Whether words that say nothing are left out.
     pub stop_words: bool,
+    /// How far what a word says of what texts are about, as the table has it, counts beside how rare it is.
+    pub says: f32,
     /// How much a word with the same meaning counts, as a share of what the table says.
     pub synonyms: f32,
     /// How much a word of a near meaning counts, as a share of what the table says.
@@ -46,6 +48,7 @@ impl Default for Settings {
             saturation: 1.8,
             stems: true,
             stop_words: true,
+            says: 1.0,
             synonyms: 1.0,
             neighbours: 1.0,
             joined: 1.3,

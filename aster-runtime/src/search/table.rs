@@ -5,13 +5,14 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | header | `ASTW`, then as `u32`: 1, words n, slots as a power of two s, dimensions d, near words m |
+//! | header | `ASTW`, then as `u32`: 2, words n, slots as a power of two s, dimensions d, near words m |
 //! | slots | 2^s × `u16`: FNV-1a of a word leads to its number plus 1, or to the next slot; 0 ends the search |
 //! | key starts | (n + 1) × `u32` |
 //! | keys | the stems, one after the other, filled up to a multiple of 4 bytes |
 //! | near starts | (n + 1) × `u32` |
 //! | near | m × (`u16` word, `u8` kind, `u8` weight in 255ths) |
 //! | norms | n × `f32`: what a word's vector is to be multiplied by |
+//! | says | n × `u8`: how much a word says of what a text is about, in 255ths |
 //! | vectors | n × d × `i8` |
 
 use std::borrow::Cow;
@@ -37,6 +38,7 @@ pub struct WordTable {
     near_starts: usize,
     near: usize,
     norms: usize,
+    says: usize,
     vectors: usize,
 }
 
@@ -69,6 +71,7 @@ impl WordTable {
             near_starts: 0,
             near: 0,
             norms: 0,
+            says: 0,
             vectors: 0,
         }
     }
@@ -77,7 +80,7 @@ impl WordTable {
     #[must_use]
     pub fn read(bytes: impl Into<Cow<'static, [u8]>>) -> Option<Self> {
         let bytes = bytes.into();
-        if bytes.get(..4)? != b"ASTW" || u32_at(&bytes, 4)? != 1 {
+        if bytes.get(..4)? != b"ASTW" || u32_at(&bytes, 4)? != 2 {
             return None;
         }
         let [words, slots, dimensions, near] = [8, 12, 16, 20].map(|at| u32_at(&bytes, at));
@@ -91,7 +94,8 @@ impl WordTable {
         let near_starts = keys + (u32_at(&bytes, keys - 4)? as usize).checked_next_multiple_of(4)?;
         let near = near_starts.checked_add(4 * (words + 1))?;
         let norms = near.checked_add(4 * near_count)?;
-        let vectors = norms + 4 * words;
+        let says = norms + 4 * words;
+        let vectors = says + words;
         (bytes.len() == vectors + words * dimensions).then_some(Self {
             bytes,
             words,
@@ -102,6 +106,7 @@ impl WordTable {
             near_starts,
             near,
             norms,
+            says,
             vectors,
         })
     }
@@ -158,6 +163,11 @@ impl WordTable {
             let kind = if entry[2] == 0 { Kind::Synonym } else { Kind::Neighbour };
             (u16::from_le_bytes([entry[0], entry[1]]), kind, f32::from(entry[3]) / 255.0)
         })
+    }
+
+    /// How much a word says of what a text is about, from 0 to 1: "recipe" in full, "want" little.
+    pub(super) fn says(&self, word: u16) -> f32 {
+        self.bytes.get(self.says + usize::from(word)).map_or(1.0, |&says| f32::from(says) / 255.0)
     }
 
     /// Adds a word's place in the space of meanings, `weight` times.
@@ -226,7 +236,7 @@ mod tests {
         assert!(WordTable::read(&b""[..]).is_none());
         assert!(WordTable::read(&b"ASTW"[..]).is_none());
         let mut bytes = b"ASTW".to_vec();
-        for number in [1_u32, 60_000, 16, 64, 5] {
+        for number in [2_u32, 60_000, 16, 64, 5] {
             bytes.extend(number.to_le_bytes());
         }
         assert!(WordTable::read(bytes).is_none());

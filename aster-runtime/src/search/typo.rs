@@ -48,6 +48,13 @@ impl Speller {
         Self { entries, tails }
     }
 
+    /// The bytes that it takes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.entries.iter().map(|entry| entry.text.len()).sum::<usize>()
+            + self.tails.heap()
+    }
+
     /// The entries that start with a text, in order.
     fn starting(&self, prefix: &str) -> &[Entry] {
         let from = self.entries.partition_point(|entry| &*entry.text < prefix);
