@@ -314,6 +314,7 @@ fn rankers(options: &Options) -> Vec<(String, Build)> {
         ("prefixes and slips", &["prefix", "typo"]),
         ("name coverage", &["name_coverage"]),
         ("query coverage", &["query_coverage"]),
+        ("clues of values", &["clues"]),
         ("exact names", &["exact_names"]),
     ] {
         let mut settings = whole;
@@ -329,6 +330,7 @@ fn set(settings: &mut Settings, key: &str, number: f32) {
     match key {
         "stems" => settings.stems = number > 0.0,
         "stop_words" => settings.stop_words = number > 0.0,
+        "clues" => settings.clues = number > 0.0,
         "exact_names" => settings.exact_names = number > 0.0,
         "flat" => settings.fields = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0],
         "length" => settings.length = number,

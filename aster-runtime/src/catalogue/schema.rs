@@ -256,7 +256,9 @@ fn type_name(schema: &Value, depth: usize) -> String {
             .join("|"),
         _ => match (schema.get("const"), schema.get("anyOf").or_else(|| schema.get("oneOf"))) {
             (Some(value), _) => text::one_line(&value.to_string(), 40),
-            (_, Some(Value::Array(choices))) if (1..=6).contains(&choices.len()) && depth < MAX_TYPE_DEPTH => {
+            (_, Some(Value::Array(choices)))
+                if (1..=6).contains(&choices.len()) && depth < MAX_TYPE_DEPTH =>
+            {
                 let mut names: Vec<String> = Vec::new();
                 for name in choices.iter().map(|choice| type_name(choice, depth + 1)) {
                     if !names.contains(&name) {
@@ -265,7 +267,9 @@ fn type_name(schema: &Value, depth: usize) -> String {
                 }
                 names.join("|")
             }
-            _ if ["anyOf", "oneOf", "allOf", "not", "$ref", "properties"].into_iter().any(has) => "any…".to_owned(),
+            _ if ["anyOf", "oneOf", "allOf", "not", "$ref", "properties"].into_iter().any(has) => {
+                "any…".to_owned()
+            }
             _ => "any".to_owned(),
         },
     }

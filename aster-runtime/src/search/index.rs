@@ -80,7 +80,10 @@ impl Index {
         let entry = size_of::<(Box<str>, TermId)>() + 1;
         self.terms.capacity() * 8 / 7 * entry
             + self.terms.keys().map(|term| term.len()).sum::<usize>()
-            + 4 * [&self.starts, &self.tools, &self.name_starts, &self.name_terms].map(Vec::capacity).iter().sum::<usize>()
+            + 4 * [&self.starts, &self.tools, &self.name_starts, &self.name_terms]
+                .map(Vec::capacity)
+                .iter()
+                .sum::<usize>()
             + 4 * (self.best.capacity() + self.idf.capacity())
             + 2 * self.impacts.capacity()
             + self.meanings.capacity()

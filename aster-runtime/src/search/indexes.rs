@@ -135,7 +135,14 @@ mod tests {
         let held = [indexes.ranker(&many), indexes.ranker(&few)];
         let late = |view: &View| {
             let held = indexes.held.lock().unwrap();
-            held.iter().find(|held| held.view.shows_same(view)).unwrap().late.as_ref().unwrap().upgrade().unwrap()
+            held.iter()
+                .find(|held| held.view.shows_same(view))
+                .unwrap()
+                .late
+                .as_ref()
+                .unwrap()
+                .upgrade()
+                .unwrap()
         };
         late(&many).index.wait();
         assert!(!late(&few).is_made());

@@ -86,6 +86,9 @@ impl Lexical {
             guess.see(word, function_word);
             raw.push((word.to_owned(), function_word));
         });
+        if self.settings.clues {
+            raw.extend(clues(query).map(|clue| (clue.to_owned(), 0)));
+        }
         let language = guess.language();
         let stop = |function_word: u16| self.settings.stop_words && is_stop(function_word, language);
         let keep_all = raw.iter().all(|&(_, function_word)| stop(function_word));
@@ -248,6 +251,57 @@ impl Lexical {
     }
 }
 
+/// What the values in a query say of the tools that take them: one with an address in it is for a tool of addresses, one with
+/// a path for a tool of files.
+fn clues(query: &str) -> impl Iterator<Item = &'static str> {
+    let apart = |c: char| c.is_whitespace() || ",;()<>[]\"'`".contains(c);
+    let (mut url, mut file) = (false, false);
+    for value in query.split(apart).map(|value| value.trim_end_matches(['.', ':', '!', '?'])) {
+        if ["http://", "https://", "www."].iter().any(|start| value.starts_with(start)) {
+            url = true;
+        } else {
+            file |= is_path(value);
+        }
+    }
+    [(url, "url"), (file, "file")].into_iter().filter_map(|(is_there, clue)| is_there.then_some(clue))
+}
+
+/// Whether a text is a path: an absolute one with two names in it, or a name with the ending of a kind of file.
+fn is_path(value: &str) -> bool {
+    const ENDINGS: [&str; 26] = [
+        "csv", "doc", "docx", "gif", "html", "jpeg", "jpg", "json", "log", "md", "mp3", "mp4", "pdf", "png",
+        "ppt", "pptx", "py", "svg", "toml", "txt", "wav", "xls", "xlsx", "xml", "yaml", "zip",
+    ];
+    let rest = value.trim_start_matches(['~', '.']);
+    let absolute = rest
+        .strip_prefix('/')
+        .is_some_and(|rest| rest.split('/').filter(|name| !name.is_empty()).count() > 1);
+    let drive = matches!(value.as_bytes(), [letter, b':', b'\\', _, ..] if letter.is_ascii_alphabetic());
+    let ended = value.rsplit_once('.').is_some_and(|(name, ending)| {
+        !name.is_empty() && ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    });
+    absolute || drive || ended
+}
+
 fn is_plain_number(word: &str) -> bool {
     word.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clues;
+
+    #[test]
+    fn values_tell_what_takes_them() {
+        let all = |query: &str| clues(query).collect::<Vec<_>>();
+        assert_eq!(all("summarise https://a.example/b.html, please"), ["url"]);
+        assert_eq!(all("save it to /root/notes/today.md."), ["file"]);
+        assert_eq!(all("open report.PDF and www.a.example"), ["url", "file"]);
+        assert_eq!(all(r"read C:\x\y"), ["file"]);
+        for none in
+            ["read and/or write", "a 3/4 cup", "version 1.2", "e.g. this", "hub/create_issue", "/help", ".md"]
+        {
+            assert!(all(none).is_empty(), "{none}");
+        }
+    }
 }
