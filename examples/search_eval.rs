@@ -330,7 +330,7 @@ fn set(settings: &mut Settings, key: &str, number: f32) {
     match key {
         "stems" => settings.stems = number > 0.0,
         "stop_words" => settings.stop_words = number > 0.0,
-        "clues" => settings.clues = number > 0.0,
+        "clues" => settings.clues = number,
         "exact_names" => settings.exact_names = number > 0.0,
         "flat" => settings.fields = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0],
         "length" => settings.length = number,

@@ -239,6 +239,24 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// A name puts its tool first however it is written, with and without its server.
+        #[test]
+        fn a_name_is_first_however_it_is_written(
+            at in 0_usize..8, separator in "[ _/-]|__|", capitals in proptest::collection::vec(proptest::bool::ANY, 40), server in proptest::bool::ANY,
+        ) {
+            let view = hub();
+            let tool = &view.tools()[at];
+            let words = [tool.id().server()].into_iter().filter(|_| server).chain(tool.id().tool().split('_'));
+            let name = words.collect::<Vec<_>>().join(&separator);
+            let query: String = name
+                .chars()
+                .zip(capitals)
+                .map(|(c, capital)| if capital { c.to_ascii_uppercase() } else { c })
+                .collect();
+            let hits = Lexical::new(&view).rank(&query, None, 3);
+            proptest::prop_assert!(hits[0].exact && hits[0].position == at, "{}", query);
+        }
+
         /// Leaving out what cannot be among the best changes nothing: the best few are the start of all.
         #[test]
         fn the_best_are_the_best_of_all(query in "[a-z]{1,6}( [a-z]{1,6}){0,4}|(list|read|file|issue|city|open|ticket| ){1,8}", limit in 1_usize..6) {

@@ -47,6 +47,8 @@ const MAX_MISTYPED: usize = 6;
 struct Word {
     text: String,
     stem: String,
+    /// How much it counts beside those that were written.
+    weight: f32,
 }
 
 impl Lexical {
@@ -86,9 +88,6 @@ impl Lexical {
             guess.see(word, function_word);
             raw.push((word.to_owned(), function_word));
         });
-        if self.settings.clues {
-            raw.extend(clues(query).map(|clue| (clue.to_owned(), 0)));
-        }
         let language = guess.language();
         let stop = |function_word: u16| self.settings.stop_words && is_stop(function_word, language);
         let keep_all = raw.iter().all(|&(_, function_word)| stop(function_word));
@@ -106,7 +105,15 @@ impl Lexical {
                 continue;
             }
             if words.iter().all(|word| word.stem != stem) {
-                words.push(Word { text, stem });
+                words.push(Word { text, stem, weight: 1.0 });
+            }
+        }
+        if self.settings.clues > 0.0 {
+            for clue in clues(query) {
+                let stem = Language::English.stem(clue);
+                if words.iter().all(|word| word.stem != stem) {
+                    words.push(Word { text: clue.to_owned(), stem, weight: self.settings.clues });
+                }
             }
         }
         words
@@ -130,7 +137,8 @@ impl Lexical {
         let own = self.index.term(&word.stem);
         let idf = own.map_or(self.index.highest_idf(), |term| self.index.idf(term));
         let known = self.table.find(&word.stem);
-        let says = known.map_or(1.0, |known| 1.0 - self.settings.says * (1.0 - self.table.says(known)));
+        let says = known.map_or(1.0, |known| 1.0 - self.settings.says * (1.0 - self.table.says(known)))
+            * word.weight;
         let mut group = Group { word: word.text.clone(), idf, says, members: Vec::new() };
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);

@@ -34,8 +34,8 @@ pub struct Settings {
     pub name_coverage: f32,
     /// How much a tool gains that says all of the query.
     pub query_coverage: f32,
-    /// Whether an address or a path in a query stands for tools of addresses or files besides.
-    pub clues: bool,
+    /// How much "url" counts that an address in a query stands for besides, and "file" that a path does.
+    pub clues: f32,
     /// Whether a query that is a tool's name puts it first.
     pub exact_names: bool,
     /// How much the likeness of meaning counts beside the words.
@@ -59,7 +59,7 @@ impl Default for Settings {
             typo: 0.6,
             name_coverage: 0.25,
             query_coverage: 0.5,
-            clues: true,
+            clues: 1.0,
             exact_names: true,
             meaning: 0.2,
         }
