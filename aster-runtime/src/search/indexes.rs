@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use super::{Hit, Lexical, Ranker};
 use crate::scope::View;
 
-/// From so many tools on an index is made aside as soon as a session sees them; fewer take a search a millisecond or two.
+/// From so many tools on an index is made aside as soon as a session sees them; fewer cost the first search a few milliseconds.
 const MANY: usize = 100;
 
 /// Makes a ranking of a view.
