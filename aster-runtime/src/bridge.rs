@@ -14,6 +14,7 @@ use crate::catalogue::schema::properties;
 use crate::catalogue::{InvalidArguments, Tool};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, unavailable};
+use crate::pointer;
 use crate::provider::Provider;
 use crate::scope::View;
 use crate::search::{MAX_QUERY_BYTES, Ranker, bare};
@@ -352,7 +353,7 @@ fn as_meant(tool: &Tool, arguments: JsonObject) -> JsonObject {
             Some(Value::Null) => {
                 let Some((parent, key)) = place.rsplit_once('/') else { continue };
                 if let Some(Value::Object(parent)) = repaired.pointer_mut(parent) {
-                    parent.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
+                    parent.shift_remove(&pointer::name(key));
                 }
             }
             Some(found @ Value::String(_)) => {

@@ -50,6 +50,7 @@ pub mod canonical;
 pub mod catalogue;
 #[cfg(feature = "config")]
 pub mod config;
+mod destination;
 pub mod dispatch;
 pub mod gate;
 mod glob;
@@ -61,6 +62,7 @@ pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
 pub mod pins;
+mod pointer;
 #[cfg(any(feature = "hooks", feature = "upstream"))]
 pub mod process;
 pub mod provider;

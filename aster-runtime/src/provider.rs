@@ -10,13 +10,15 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use crate::pointer;
+
 type Object = Map<String, Value>;
 
-/// How deep an export goes; OpenAI's strict mode takes ten levels of objects.
+/// How deep an export goes, references and choices counted, whoever it is for.
 const MAX_DEPTH: usize = 32;
 
-/// How many schemas an export may have.
-const MAX_SCHEMAS: usize = 5_000;
+/// How many schemas an export may have, whoever it is for.
+const MAX_SCHEMAS: usize = 6_000;
 
 /// Keywords of which one at least says what type a value has.
 const TYPED: [&str; 9] = ["type", "$ref", "anyOf", "oneOf", "allOf", "properties", "items", "enum", "const"];
@@ -78,7 +80,7 @@ impl Provider {
     ///     })
     /// );
     /// assert_eq!(export.losses[0].keyword, "minLength");
-    /// assert!(export.losses[0].rule.source.starts_with("https://platform.openai.com/"));
+    /// assert!(export.losses[0].rule.source.starts_with("https://developers.openai.com/"));
     /// ```
     #[must_use]
     pub fn export(self, schema: &Value) -> Export {
@@ -86,7 +88,7 @@ impl Provider {
             return Export { schema: schema.clone(), losses: Vec::new() };
         };
         let mut writer =
-            Writer { dialect, root: schema, losses: Vec::new(), following: Vec::new(), count: 0 };
+            Writer { dialect, root: schema, losses: Vec::new(), following: Vec::new(), count: 0, level: 0 };
         let mut schema = writer.schema(schema, "", 0);
         writer.close_root(&mut schema);
         Export { schema, losses: writer.losses }
@@ -153,6 +155,12 @@ pub enum What {
     Anything,
     /// A list of values that are not texts.
     Values,
+    /// A longer list of values than there is room for.
+    Listed,
+    /// Objects and lists that stand deeper in each other than there is room for.
+    Depth,
+    /// The name of a property.
+    Name,
 }
 
 /// Something that a provider does not take of JSON Schema.
@@ -193,8 +201,8 @@ static GENERAL: &[Rule] = &[
     ),
     Rule::widens(
         What::Size,
-        "the schema is too deep or too large",
-        "https://platform.openai.com/docs/guides/structured-outputs#supported-schemas",
+        "it leads through more schemas than are written out; lists of tools have failed over such",
+        "https://github.com/wso2/api-manager/issues/5189",
     ),
 ];
 
@@ -210,7 +218,35 @@ struct Dialect {
     /// `nullable` stands for the type `null`, a type is one word, an `enum` is of texts (OpenAPI 3.0), and nothing stands
     /// beside `anyOf`.
     nullable: bool,
+    /// Of names of arguments; the names of what is inside of them are free.
+    names: Option<fn(&str) -> bool>,
+    limits: Option<&'static Limits>,
     rules: &'static [Rule],
+}
+
+/// How large a schema may be.
+#[derive(Debug)]
+struct Limits {
+    /// Objects and lists in each other, the root counted.
+    levels: usize,
+    /// Properties of all objects together.
+    properties: usize,
+    /// Values of all enums together.
+    values: usize,
+    /// Values of one enum whose texts may be of any length.
+    free_values: usize,
+    /// Characters of the texts of a longer one.
+    enum_characters: usize,
+    /// Characters of all names of properties, and of all texts that are listed or constant.
+    characters: usize,
+}
+
+impl Limits {
+    /// Whether one enum is too long.
+    fn refuse(&self, values: &[Value]) -> bool {
+        let characters: usize = values.iter().map(characters).sum();
+        values.len() > self.values || (values.len() > self.free_values && characters > self.enum_characters)
+    }
 }
 
 static OPENAI: Dialect = Dialect {
@@ -218,23 +254,41 @@ static OPENAI: Dialect = Dialect {
     formats: None,
     strict: false,
     nullable: false,
+    names: None,
+    limits: None,
     rules: &[Rule::widens(
         What::Root,
         "the root can only be an object",
-        "https://platform.openai.com/docs/guides/function-calling",
+        "https://developers.openai.com/api/docs/guides/function-calling",
     )],
 };
 
 static ANTHROPIC: Dialect = Dialect {
-    rules: &[Rule::widens(
-        What::Root,
-        "the root can only be an object",
-        "https://github.com/anthropics/claude-code/issues/27337",
-    )],
+    names: Some(is_plain_name),
+    rules: &[
+        Rule::widens(
+            What::Root,
+            "the root can only be an object",
+            "https://github.com/diegosouzapw/OmniRoute/issues/13552",
+        ),
+        // Only the arguments themselves are looked at; renamed, the model's answer would have to be renamed back.
+        Rule::narrows(
+            What::Name,
+            "an argument's name is of 1 to 64 letters, digits, `_`, `.` and `-`, or the whole request is refused; one of \
+             another name cannot be given",
+            "https://github.com/aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws/issues/709",
+        ),
+    ],
     ..OPENAI
 };
 
-const SUPPORTED: &str = "https://platform.openai.com/docs/guides/structured-outputs#supported-schemas";
+/// `^[a-zA-Z0-9_.-]{1,64}$`
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+const SUPPORTED: &str = "https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas";
 
 const EVERY_TYPE: &str = "https://github.com/can1357/oh-my-pi/issues/211";
 
@@ -262,11 +316,20 @@ static STRICT: Dialect = Dialect {
     formats: Some(&["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]),
     strict: true,
     nullable: false,
+    names: None,
+    limits: Some(&Limits {
+        levels: 10,
+        properties: 5_000,
+        values: 1_000,
+        free_values: 250,
+        enum_characters: 15_000,
+        characters: 120_000,
+    }),
     rules: &[
         Rule::widens(
             What::Root,
             "the root can only be an object",
-            "https://platform.openai.com/docs/guides/structured-outputs#root-objects-must-not-be-anyof-and-must-be-an-object",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#root-objects-must-not-be-anyof-and-must-be-an-object",
         ),
         Rule::widens(What::Keyword, "the keyword is not taken", SUPPORTED),
         Rule::widens(
@@ -283,12 +346,12 @@ static STRICT: Dialect = Dialect {
         Rule::narrows(
             What::Open,
             "properties without fixed names cannot be said",
-            "https://platform.openai.com/docs/guides/structured-outputs#additionalproperties-false-must-always-be-set-in-objects",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#additionalproperties-false-must-always-be-set-in-objects",
         ),
         Rule::widens(
             What::Map,
             "an object without fixed names cannot be said; it is written as JSON text",
-            "https://platform.openai.com/docs/guides/structured-outputs#additionalproperties-false-must-always-be-set-in-objects",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#additionalproperties-false-must-always-be-set-in-objects",
         ),
         Rule::narrows(
             What::Anything,
@@ -300,10 +363,21 @@ static STRICT: Dialect = Dialect {
             "it leads back to itself or out of the schema; a value that is no list and no object stands there",
             EVERY_TYPE,
         ),
+        Rule::widens(
+            What::Depth,
+            "objects and lists stand at most ten deep in each other; what is deeper is written as JSON text",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#objects-have-limitations-on-nesting-depth-and-size",
+        ),
+        Rule::widens(
+            What::Listed,
+            "an enum lists at most 1000 values, and of more than 250 texts at most 15000 characters",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#limitations-on-enum-size",
+        ),
         Rule::narrows(
             What::Size,
-            "the schema is too deep or too large; a value that is no list and no object stands there",
-            SUPPORTED,
+            "the schema has more properties, listed values or characters than are taken together; a text or a number \
+             stands there, or nothing",
+            "https://developers.openai.com/api/docs/guides/structured-outputs#limitations-on-total-string-size",
         ),
     ],
 };
@@ -334,6 +408,8 @@ static GEMINI: Dialect = Dialect {
     formats: Some(&["date-time", "enum", "float", "double", "int32", "int64"]),
     strict: false,
     nullable: true,
+    names: None,
+    limits: None,
     rules: &[
         Rule::widens(What::Root, "the root can only be an object", SCHEMA),
         Rule::widens(What::Keyword, "the keyword is not taken", SCHEMA),
@@ -363,7 +439,7 @@ static GEMINI: Dialect = Dialect {
         ),
         Rule::narrows(
             What::Size,
-            "the schema is too deep or too large; a text, a number or a boolean stands there",
+            "it leads through more schemas than are written out; a text, a number or a boolean stands there",
             SCHEMA,
         ),
         Rule::widens(What::Values, "only texts can be listed", SCHEMA),
@@ -418,6 +494,8 @@ struct Writer<'a> {
     /// The references that are being followed.
     following: Vec<&'a str>,
     count: usize,
+    /// How many objects and lists stand around what is being written.
+    level: usize,
 }
 
 impl<'a> Writer<'a> {
@@ -436,6 +514,10 @@ impl<'a> Writer<'a> {
         if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
             return self.reference(object, reference, path, depth);
         }
+        if self.dialect.limits.is_some_and(|limits| self.level >= limits.levels) && is_container(object) {
+            self.lose(path, "type", What::Depth);
+            return json_text(object);
+        }
         let mut out = Object::new();
         for (keyword, value) in object {
             self.keyword(&mut out, object, keyword, value, path, depth);
@@ -450,9 +532,16 @@ impl<'a> Writer<'a> {
         Value::Object(out)
     }
 
+    /// A schema one level down: of a property, or of the items of a list.
+    fn inner(&mut self, schema: &'a Value, path: &str, depth: usize) -> Value {
+        self.level += 1;
+        let written = self.schema(schema, path, depth + 1);
+        self.level -= 1;
+        written
+    }
+
     fn reference(&mut self, object: &'a Object, reference: &'a str, path: &str, depth: usize) -> Value {
-        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-        let followed = match target {
+        let followed = match pointer::target(self.root, reference) {
             Some(_) if self.following.contains(&reference) => {
                 self.lose(path, "$ref", What::Reference);
                 self.anything()
@@ -493,18 +582,19 @@ impl<'a> Writer<'a> {
         path: &str,
         depth: usize,
     ) {
-        let at = format!("{path}/{}", keyword.replace('~', "~0").replace('/', "~1"));
+        let at = format!("{path}/{}", pointer::step(keyword));
         match (keyword, value) {
             ("$defs" | "definitions" | "$schema" | "$id" | "$comment" | "title", _) => {}
             ("properties", Value::Object(properties)) => {
                 let mut written = Object::new();
                 for (name, property) in properties {
-                    written.insert(name.clone(), self.schema(property, &format!("{at}/{name}"), depth + 1));
+                    let at = format!("{at}/{}", pointer::step(name));
+                    written.insert(name.clone(), self.inner(property, &at, depth));
                 }
                 out.insert(keyword.to_owned(), Value::Object(written));
             }
             ("items", items @ Value::Object(_)) => {
-                out.insert(keyword.to_owned(), self.schema(items, &at, depth + 1));
+                out.insert(keyword.to_owned(), self.inner(items, &at, depth));
             }
             ("anyOf", Value::Array(choices)) => self.choices(out, object, choices, &at, depth),
             ("allOf", Value::Array(only)) if only.len() == 1 && !self.dialect.takes(keyword) => {
@@ -530,7 +620,7 @@ impl<'a> Writer<'a> {
                 let items = items.iter().enumerate();
                 let mut choices: Vec<Value> = Vec::new();
                 for (place, item) in items {
-                    let item = self.schema(item, &format!("{at}/{place}"), depth + 1);
+                    let item = self.inner(item, &format!("{at}/{place}"), depth);
                     if !choices.contains(&item) {
                         choices.push(item);
                     }
@@ -541,7 +631,7 @@ impl<'a> Writer<'a> {
             ("additionalProperties", schema @ Value::Object(_))
                 if self.dialect.takes(keyword) && !self.dialect.strict =>
             {
-                out.insert(keyword.to_owned(), self.schema(schema, &at, depth + 1));
+                out.insert(keyword.to_owned(), self.inner(schema, &at, depth));
             }
             ("additionalProperties", Value::Bool(false)) if !self.dialect.takes(keyword) => {
                 self.lose(path, keyword, What::Closed);
@@ -563,6 +653,11 @@ impl<'a> Writer<'a> {
                 if self.dialect.nullable && !values.iter().all(Value::is_string) =>
             {
                 self.lose(path, keyword, What::Values);
+            }
+            ("enum", Value::Array(values))
+                if self.dialect.limits.is_some_and(|limits| limits.refuse(values)) =>
+            {
+                self.lose(path, keyword, What::Listed);
             }
             ("format", Value::String(format))
                 if self.dialect.formats.is_some_and(|formats| !formats.contains(&format.as_str())) =>
@@ -704,14 +799,9 @@ impl<'a> Writer<'a> {
     fn write_as_text(&mut self, out: &mut Object, path: &str) {
         self.losses.retain(|loss| loss.path != path || loss.keyword != "additionalProperties");
         self.lose(path, "properties", What::Map);
-        let description = match out.get("description").and_then(Value::as_str) {
-            Some(description) => format!("{description} (A JSON object, as text.)"),
-            None => "A JSON object, as text.".to_owned(),
-        };
+        let Value::Object(text) = json_text(out) else { return };
         let nullable = out.shift_remove("nullable");
-        out.clear();
-        out.insert("type".to_owned(), "string".into());
-        out.insert("description".to_owned(), description.into());
+        *out = text;
         out.extend(nullable.map(|nullable| ("nullable".to_owned(), nullable)));
     }
 
@@ -748,10 +838,194 @@ impl<'a> Writer<'a> {
         }
         root.insert("type".to_owned(), "object".into());
         root.entry("properties").or_insert_with(|| json!({}));
+        self.leave_out_names(root);
         if self.dialect.strict {
             close(root);
         }
+        self.fit(root);
     }
+
+    /// Leaves out the arguments whose names are not taken.
+    fn leave_out_names(&mut self, root: &mut Object) {
+        let Some(takes) = self.dialect.names else { return };
+        let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let mut out = Vec::new();
+        properties.retain(|name, _| {
+            let taken = takes(name);
+            if !taken {
+                out.push(name.clone());
+            }
+            taken
+        });
+        for name in &out {
+            self.lose_property(name, What::Name);
+        }
+        if let Some(Value::Array(required)) = root.get_mut("required") {
+            required.retain(|name| !out.iter().any(|out| name == out));
+            if required.is_empty() {
+                root.shift_remove("required");
+            }
+        }
+    }
+
+    /// A whole argument is lost, and with it whatever was lost of it.
+    fn lose_property(&mut self, name: &str, what: What) {
+        let path = format!("/properties/{}", pointer::step(name));
+        self.losses.retain(|loss| {
+            !loss.path.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        self.lose(&path, "properties", what);
+    }
+
+    /// Makes room where all arguments together are more than is taken: of the heaviest nothing but its type stays, and
+    /// where that is not enough, the last ones go.
+    fn fit(&mut self, root: &mut Object) {
+        let Some(limits) = self.dialect.limits else { return };
+        let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let own = |name: &str| Size { properties: 1, values: 0, characters: name.chars().count() };
+        let mut total = Size::default();
+        let mut inside: Vec<(String, Size)> = Vec::new();
+        for (name, property) in properties.iter() {
+            let size = Size::of(property);
+            total.add(&own(name));
+            total.add(&size);
+            inside.push((name.clone(), size));
+        }
+        inside.retain(|(_, size)| *size != Size::default());
+        while let Some(weight) = total.over(limits) {
+            let heaviest = (0..inside.len()).max_by_key(|at| weight(&inside[*at].1));
+            match heaviest.filter(|at| weight(&inside[*at].1) > 0) {
+                Some(at) => {
+                    let (name, size) = inside.swap_remove(at);
+                    if let Some(property) = properties.get_mut(&name) {
+                        lighten(property);
+                    }
+                    total.subtract(&size);
+                    self.lose_property(&name, What::Size);
+                }
+                None => {
+                    let Some(name) = properties.keys().next_back().cloned() else { return };
+                    properties.shift_remove(&name);
+                    total.subtract(&own(&name));
+                    if let Some(at) = inside.iter().position(|(known, _)| *known == name) {
+                        total.subtract(&inside.swap_remove(at).1);
+                    }
+                    self.lose_property(&name, What::Size);
+                }
+            }
+        }
+        let names = properties.keys().map(|name| Value::from(name.as_str())).collect();
+        root.insert("required".to_owned(), Value::Array(names));
+    }
+}
+
+/// What of an exported schema counts against [`Limits`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Size {
+    properties: usize,
+    values: usize,
+    characters: usize,
+}
+
+impl Size {
+    fn of(schema: &Value) -> Self {
+        let mut size = Self::default();
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            size.values = values.len();
+            size.characters = values.iter().map(characters).sum();
+        }
+        size.characters += schema.get("const").map(characters).unwrap_or_default();
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            size.properties += 1;
+            size.characters += name.chars().count();
+            size.add(&Self::of(property));
+        }
+        let choices = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        choices.chain(schema.get("items")).for_each(|inner| size.add(&Self::of(inner)));
+        size
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.properties += other.properties;
+        self.values += other.values;
+        self.characters += other.characters;
+    }
+
+    fn subtract(&mut self, other: &Self) {
+        self.properties -= other.properties;
+        self.values -= other.values;
+        self.characters -= other.characters;
+    }
+
+    /// What there is too much of, where there is.
+    fn over(&self, limits: &Limits) -> Option<fn(&Self) -> usize> {
+        if self.properties > limits.properties {
+            return Some(|size| size.properties);
+        }
+        if self.values > limits.values {
+            return Some(|size| size.values);
+        }
+        (self.characters > limits.characters).then_some(|size| size.characters)
+    }
+}
+
+/// The characters of a listed value that count.
+fn characters(value: &Value) -> usize {
+    value.as_str().map_or(0, |text| text.chars().count())
+}
+
+/// Takes out of a property of an export all that counts, and leaves what kind of value it is.
+fn lighten(property: &mut Value) {
+    let Some(object) = property.as_object_mut() else { return };
+    if is_container(object) || object.contains_key("anyOf") {
+        *property = json_text(object);
+        return;
+    }
+    object.shift_remove("enum");
+    object.shift_remove("const");
+}
+
+/// Whether a schema takes null.
+fn is_nullable(object: &Object) -> bool {
+    let is_null = |kind: &Value| kind == "null";
+    let choices = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    object.get("type").is_some_and(|kind| kind.as_array().is_some_and(|kinds| kinds.iter().any(is_null)))
+        || choices.filter_map(|choice| choice.get("type")).any(is_null)
+}
+
+/// Whether a schema is one of objects or lists.
+fn is_container(schema: &Object) -> bool {
+    let is = |kind: &Value| kind == "object" || kind == "array";
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is),
+        Some(kind) => is(kind),
+        None => ["properties", "items", "prefixItems"].iter().any(|keyword| schema.contains_key(*keyword)),
+    }
+}
+
+/// What stands for a value as JSON text, which the bridge reads where an object or a list is due.
+fn json_text(schema: &Object) -> Value {
+    let kinds = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().filter(|kind| **kind != "null").collect(),
+        one => Vec::from_iter(one),
+    };
+    let is_list = ["items", "prefixItems"].iter().any(|keyword| schema.contains_key(*keyword));
+    let what = match kinds.as_slice() {
+        [only] if **only == "object" => "A JSON object, as text.",
+        [only] if **only == "array" => "A JSON array, as text.",
+        [] if is_list => "A JSON array, as text.",
+        [] if !schema.contains_key("anyOf") => "A JSON object, as text.",
+        _ => "A JSON value, as text.",
+    };
+    let description = match schema.get("description").and_then(Value::as_str) {
+        Some(description) => format!("{description} ({what})"),
+        None => what.to_owned(),
+    };
+    let mut text = json!({"type": "string", "description": description});
+    if is_nullable(schema) {
+        allow_null(&mut text);
+    }
+    text
 }
 
 /// Keywords that hold schemas and are passed on as they are.

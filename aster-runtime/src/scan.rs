@@ -15,6 +15,7 @@ use serde_json::Value;
 use unicode_security::MixedScript as _;
 
 use crate::catalogue::{Catalogue, PINNED, Tool};
+use crate::pointer;
 use crate::text::{is_unsafe, one_line, visible};
 
 /// How many characters are shown around what was found.
@@ -159,7 +160,7 @@ fn texts(definition: &Value, visit: &mut dyn FnMut(&str, &str)) {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let length = place.len();
-                    let key = name.replace('~', "~0").replace('/', "~1");
+                    let key = pointer::step(name);
                     place.push_str(&format!("/{}", visible(&one_line(&key, 100))));
                     visit(place, name);
                     walk(value, place, visit);

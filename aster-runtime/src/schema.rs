@@ -12,6 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::destination::URL_FORMAT;
 use crate::tool::{HeaderValue, JsonObject, Measured, PatternText, Ranged, ToolArg, ToolDefault, UrlText};
 
 /// Builds the input schema of one tool.
@@ -141,7 +142,7 @@ impl Property<'_> {
 
     /// Says that the argument, or each item of a list, is a URL.
     pub fn url<T: UrlText>(self) -> Self {
-        self.set_on_text("format", "uri")
+        self.set_on_text("format", URL_FORMAT)
     }
 
     fn set_on_text(mut self, keyword: &str, value: &'static str) -> Self {

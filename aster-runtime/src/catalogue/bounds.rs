@@ -12,6 +12,7 @@ use std::ptr::from_ref;
 use serde_json::{Map, Value};
 
 use super::problem::Reason;
+use crate::pointer;
 
 /// The longest chain of references at one place.
 const MAX_CHAIN: usize = 32;
@@ -236,12 +237,11 @@ fn local<'r>(reference: &'r str, own: Option<&str>) -> &'r str {
 
 /// The target of a local reference: `#`, a JSON pointer, or an anchor. Others are nobody's to fetch.
 fn resolve<'a>(root: &'a Value, reference: &str, anchors: &HashMap<&str, &'a Value>) -> Option<&'a Value> {
-    let fragment = reference.strip_prefix('#')?;
-    if fragment.is_empty() {
-        return Some(root);
+    let fragment = pointer::fragment(reference)?;
+    if fragment.is_empty() || fragment.starts_with('/') {
+        return pointer::target(root, reference);
     }
-    let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8().ok()?;
-    if fragment.starts_with('/') { root.pointer(&fragment) } else { anchors.get(&*fragment).copied() }
+    anchors.get(&*fragment).copied()
 }
 
 #[derive(Clone, Copy)]

@@ -29,7 +29,7 @@ pub use external::{AnnotationTrust, ExternalSettings, Health, Listing, Pinning};
 pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
 pub use schema::{Violation, signature};
-pub(crate) use urls::{said_to_be_none, takes_url, url_arguments};
+pub(crate) use urls::{said_to_be_none, url_arguments};
 
 use self::checker::Checker;
 use crate::canonical;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::bounds::Bounds;
 use super::checker::Checker;
 use super::problem::Reason;
+use crate::pointer;
 use crate::text;
 use crate::tool::{JsonObject, kind};
 
@@ -175,8 +176,8 @@ fn admits_text(root: &Value, schema: &Value, references: usize) -> bool {
     if let Some(alternatives) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array()) {
         return alternatives.iter().any(|schema| admits_text(root, schema, references));
     }
-    let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
-    match (target.and_then(|pointer| root.pointer(pointer)), references.checked_sub(1)) {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    match (reference.and_then(|reference| pointer::target(root, reference)), references.checked_sub(1)) {
         (Some(target), Some(references)) => admits_text(root, target, references),
         _ => true,
     }

@@ -23,6 +23,7 @@ pub use urls::urls;
 pub use words::{MAX_DESCRIPTION, descriptions};
 
 use crate::catalogue::{NativeCatalogue, native_parts};
+use crate::pointer;
 use crate::spec::{Location, ToolSpec};
 
 /// A rule that a catalogue or a binary breaks.
@@ -261,7 +262,7 @@ fn collect<'a>(
     if depth > MAX_DEPTH {
         return;
     }
-    if let Some((reference, target)) = target(root, schema)
+    if let Some((reference, target)) = pointer::followed(root, schema)
         && !followed.contains(&reference)
     {
         followed.push(reference);
@@ -271,7 +272,7 @@ fn collect<'a>(
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
         let mut schemas = vec![property];
-        schemas.extend(target(root, property).map(|(_, target)| target));
+        schemas.extend(pointer::followed(root, property).map(|(_, target)| target));
         found.push(Field { path: path.clone(), name, depth, schemas });
         collect(root, property, &path, depth + 1, followed, found);
     }
@@ -280,10 +281,4 @@ fn collect<'a>(
     for part in parts.chain(["items", "additionalProperties"].into_iter().filter_map(|key| schema.get(key))) {
         collect(root, part, above, depth, followed, found);
     }
-}
-
-/// What a local reference means.
-fn target<'a>(root: &'a Value, schema: &'a Value) -> Option<(&'a str, &'a Value)> {
-    let reference = schema.get("$ref")?.as_str()?;
-    Some((reference, root.pointer(reference.strip_prefix('#')?)?))
 }

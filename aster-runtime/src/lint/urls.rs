@@ -1,7 +1,8 @@
 //! Parameters that take a URL and that the gate does not look at.
 
 use super::{Field, Finding, Rule, fields};
-use crate::catalogue::{NativeCatalogue, takes_url, url_arguments};
+use crate::catalogue::{NativeCatalogue, url_arguments};
+use crate::destination::takes_url;
 use crate::spec::ToolSpec;
 
 /// The parameters of tools that take a URL, by the format of their schema or by their name, and do not stand under egress.

@@ -9,57 +9,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Words of names of URLs, wherever in a name they stand.
-const URL_WORDS: &[&str] = &[
-    "url",
-    "urls",
-    "uri",
-    "uris",
-    "href",
-    "hrefs",
-    "webhook",
-    "webhooks",
-    "endpoint",
-    "endpoints",
-    "website",
-    "webpage",
-    "homepage",
-    "hyperlink",
-    "baseurl",
-    "callbackurl",
-];
-
-/// Last words of names of URLs, which stand for something else within a name.
-const URL_LAST: &[&str] = &["link", "links", "permalink", "callback"];
-
-/// Last words of names of hosts.
-const HOST_LAST: &[&str] = &[
-    "host",
-    "hosts",
-    "hostname",
-    "hostnames",
-    "domain",
-    "domains",
-    "ip",
-    "ips",
-    "ipaddress",
-    "fqdn",
-    "nameserver",
-];
+pub use crate::destination::Sort;
+use crate::destination::{by_format, by_name};
+use crate::pointer;
 
 /// How deep a schema is read.
 const MAX_DEPTH: usize = 64;
-
-/// How a text is read as a destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
-    /// A URL, or a path relative to one that only the tool knows.
-    Url,
-    /// A host, with or without a port; or a URL.
-    Host,
-    /// Anything, unless the whole of it is a URL.
-    Text,
-}
 
 /// The arguments of one tool that name a destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,14 +97,10 @@ impl Governed {
         }
         match schema {
             Value::Object(fields) => {
-                match fields.get("format").and_then(Value::as_str) {
+                match by_format(schema) {
                     _ if name.is_empty() => {}
-                    Some("uri" | "uri-reference" | "iri" | "iri-reference" | "url") => {
-                        self.urls.insert(name.to_owned());
-                    }
-                    Some("hostname" | "idn-hostname" | "ipv4" | "ipv6") => {
-                        self.hosts.insert(name.to_owned());
-                    }
+                    Some(Sort::Url) => drop(self.urls.insert(name.to_owned())),
+                    Some(Sort::Host) => drop(self.hosts.insert(name.to_owned())),
                     _ => {}
                 }
                 for (key, inner) in fields {
@@ -176,36 +127,6 @@ impl Governed {
             _ => {}
         }
     }
-}
-
-/// What a name alone says.
-fn by_name(name: &str) -> Option<Sort> {
-    let words = words(name);
-    let last = words.last()?.as_str();
-    if words.iter().any(|word| URL_WORDS.contains(&word.as_str())) || URL_LAST.contains(&last) {
-        return Some(Sort::Url);
-    }
-    HOST_LAST.contains(&last).then_some(Sort::Host)
-}
-
-/// The words of `base_url`, `baseUrl`, `base-url` and `baseURL`, in small letters.
-fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut begins = true;
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() {
-            begins = true;
-            continue;
-        }
-        if begins || was_lower && c.is_uppercase() {
-            words.push(String::new());
-        }
-        begins = false;
-        was_lower = !c.is_uppercase();
-        words.last_mut().into_iter().for_each(|word| word.extend(c.to_lowercase()));
-    }
-    words
 }
 
 /// How an argument is read.
@@ -239,7 +160,7 @@ impl<'a> Search<'_, 'a> {
                     Read { text: sort.or(whole.then_some(Sort::Text)), whole: whole || sort.is_some() }
                 }
             };
-            self.steps.push(name.replace('~', "~0").replace('/', "~1"));
+            self.steps.push(pointer::step(name).into_owned());
             self.value(value, read, port);
             self.steps.pop();
         }
@@ -274,28 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_formats_say_it() {
-        for (name, sort) in [
-            ("url", Some(Sort::Url)),
-            ("imageUrl", Some(Sort::Url)),
-            ("baseURL", Some(Sort::Url)),
-            ("start_urls", Some(Sort::Url)),
-            ("webhook-endpoint", Some(Sort::Url)),
-            ("url_to_fetch", Some(Sort::Url)),
-            ("link", Some(Sort::Url)),
-            ("host", Some(Sort::Host)),
-            ("dbHostname", Some(Sort::Host)),
-            ("include_domains", Some(Sort::Host)),
-            ("text", None),
-            ("query", None),
-            ("hostile", None),
-            ("link_type", None),
-            ("curl", None),
-            ("hours", None),
-            ("", None),
-        ] {
-            assert_eq!(Governed::default().sort(name), sort, "{name}");
-        }
+    fn formats_and_declarations_say_it() {
         let schema = json!({"type": "object", "properties": {
             "page": {"type": "string", "format": "uri"},
             "pages": {"type": "array", "items": {"anyOf": [{"type": "null"}, {"type": "string", "format": "uri-reference"}]}},

@@ -14,6 +14,7 @@ use url::{Host, Url};
 use super::path::{PathGlobs, Surroundings};
 use super::{Real, RuleError};
 use crate::gate::egress;
+use crate::pointer;
 use crate::tool::JsonObject;
 
 /// How large a regular expression may become, in bytes. They run in linear time whatever they are.
@@ -391,7 +392,7 @@ impl Place {
         };
         let step = |step: &str| match step {
             "*" => Step::Each,
-            key => Step::Key(key.replace("~1", "/").replace("~0", "~")),
+            key => Step::Key(pointer::name(key)),
         };
         Ok(Self::At(steps.split('/').map(step).collect()))
     }

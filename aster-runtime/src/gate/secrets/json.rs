@@ -11,6 +11,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::{Finding, Redactor, Severity, blob, merged, replaced, scan};
+use crate::pointer;
 
 /// How much of each end of a long text is looked at together with its neighbours, in bytes.
 const SEAM: usize = 512;
@@ -386,7 +387,7 @@ impl Pointers<'_> {
         for (name, value) in fields {
             let key = self.found.texts.get(&self.next);
             let shown = key.map(|found| replaced(name, found.iter().map(|finding| finding.range.clone())));
-            self.steps.push(shown.as_deref().unwrap_or(name).replace('~', "~0").replace('/', "~1"));
+            self.steps.push(pointer::step(shown.as_deref().unwrap_or(name)).into_owned());
             self.leaf();
             self.value(value);
             self.steps.pop();
