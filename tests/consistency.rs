@@ -8,7 +8,8 @@ use aster_runtime::call::{Check, Outcome};
 use aster_runtime::lint::{self, Accepted, Finding, Rule};
 use aster_runtime::testing::{self, Answer, Suite, TestHost};
 use aster_runtime::{
-    Entry, Host, NativeCatalogue, Profile, Tier, ToolSpec, agent, catalogue, groups, mcp_server, mcp_tool,
+    Entry, Host, NativeCatalogue, Profile, ServerSpec, Tier, ToolId, ToolSpec, agent, catalogue, groups, mcp_server,
+    mcp_tool,
 };
 use serde_json::json;
 
@@ -138,6 +139,30 @@ fn a_list_that_is_no_catalogue_is_told_before_start_up_refuses_it() {
     let [problem] = problems.as_slice() else { panic!("{problems:?}") };
     assert_eq!((problem.rule, problem.subject.as_str()), (Rule::Catalogue, "calculator/echo"));
     assert!(problem.message.contains("tests/consistency.rs:"), "{problem}");
+}
+
+/// The house, whose static map is not that of its tools.
+static LOWERED: ServerSpec = ServerSpec { tiers: || &[Tier::Standard], ..*house::SERVER };
+static SHORT: ServerSpec = ServerSpec { tiers: || &[], ..*house::SERVER };
+
+#[tokio::test]
+async fn a_tier_is_the_one_of_the_static_map_or_there_is_no_catalogue() {
+    let host = Host::builder().catalogue(NativeCatalogue { raises: &[], ..ALL }).build().await.unwrap();
+    for (server, tiers) in [(web::SERVER, web::TIERS), (house::SERVER, house::TIERS)] {
+        assert_eq!((server.tools.len(), (server.tiers)()), (tiers.len(), tiers));
+        for (spec, tier) in server.tools.iter().zip(tiers) {
+            let id = ToolId::parse(&format!("{}/{}", server.name, spec.name)).unwrap();
+            assert_eq!(host.catalogue().get(&id).unwrap().tier(), *tier, "{id}");
+        }
+    }
+    for (server, says) in [(&LOWERED, "standard"), (&SHORT, "nothing")] {
+        let entries: &'static [Entry] = Box::leak(Box::new([Entry::Server(server)]));
+        let problems = lint::problems(&NativeCatalogue { entries, ..NativeCatalogue::EMPTY });
+        let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!((problem.rule, problem.subject.as_str()), (Rule::Catalogue, "house/open"));
+        let due = format!("its attribute says restricted, and `TIERS` of its server says {says}");
+        assert_eq!(problem.message, due);
+    }
 }
 
 agent! {

@@ -276,6 +276,8 @@ pub struct ServerSpec {
     pub group: Option<Group>,
     /// Its tools, in source order.
     pub tools: &'static [ToolSpec],
+    /// The tier of each of them, by its place: the server's `TIERS`, which is where a catalogue takes them from.
+    pub tiers: fn() -> &'static [Tier],
     /// Its resources, in source order.
     pub resources: &'static [ResourceSpec],
     /// Its prompts, in source order.
@@ -379,6 +381,15 @@ impl Entry {
             Self::Server(server) => server.tools,
             Self::Tool(tool) => std::slice::from_ref(tool),
             _ => &[],
+        }
+    }
+
+    /// The tier of the tool at this place of [`tools`](Self::tools): of a server `TIERS[at]`.
+    #[must_use]
+    pub fn tier(&self, at: usize) -> Option<Tier> {
+        match self {
+            Self::Server(server) => (server.tiers)().get(at).copied(),
+            _ => self.tools().get(at).map(|tool| tool.tier),
         }
     }
 

@@ -164,6 +164,7 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
             instructions: #instructions,
             group: #group,
             tools: #tools,
+            tiers: || #scope TIERS,
             resources: #resources,
             prompts: #prompts,
             start: #start,

@@ -201,14 +201,22 @@ fn native_server(entry: &Entry) -> Server {
 
 /// Adds what an entry brings.
 fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
-    for spec in entry.tools() {
-        if let Some(tool) = native_callable(part, spec, problems) {
+    for (at, spec) in entry.tools().iter().enumerate() {
+        let tier = entry.tier(at);
+        if tier != Some(spec.tier) {
+            problems.push(Problem {
+                server: spec.server.to_owned(),
+                tool: Some(spec.name.to_owned()),
+                reason: Reason::Tier { said: spec.tier, listed: tier },
+            });
+        }
+        if let Some(tool) = native_callable(part, spec, tier.unwrap_or(spec.tier), problems) {
             part.tools.push(tool);
             part.server.tools += 1;
         }
     }
     for spec in entry.resources() {
-        let Some(callable) = native_callable(part, &spec.callable, problems) else { continue };
+        let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) else { continue };
         match native_template(spec, &callable) {
             Ok(template) => part.resources.push(Arc::new(Resource { callable, spec, template })),
             Err(why) => problems.push(Problem {
@@ -219,7 +227,7 @@ fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
         }
     }
     for spec in entry.prompts() {
-        if let Some(callable) = native_callable(part, &spec.callable, problems) {
+        if let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) {
             part.prompts.push(Arc::new(Prompt { callable, spec }));
         }
     }
@@ -240,7 +248,12 @@ fn native_template(spec: &ResourceSpec, callable: &Tool) -> Result<Template, Str
     }
 }
 
-fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Problem>) -> Option<Arc<Tool>> {
+fn native_callable(
+    part: &Part,
+    spec: &'static ToolSpec,
+    tier: Tier,
+    problems: &mut Vec<Problem>,
+) -> Option<Arc<Tool>> {
     let mut problem = |reason| {
         problems.push(Problem { server: spec.server.to_owned(), tool: Some(spec.name.to_owned()), reason });
         None
@@ -279,7 +292,7 @@ fn native_callable(part: &Part, spec: &'static ToolSpec, problems: &mut Vec<Prob
         id: ToolId::new(spec.server, spec.name),
         alias: spec.alias.map(|alias| ToolId::new(spec.server, alias)),
         origin: Origin::Native(spec),
-        tier: spec.tier,
+        tier,
         tier_source: TierSource::Declared,
         group: group.into(),
         summary: text::one_line(spec.description, SUMMARY),

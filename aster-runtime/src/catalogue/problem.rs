@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::id::NameError;
+use crate::spec::Tier;
 use crate::text;
 
 /// One thing that is wrong with one tool or one server.
@@ -54,6 +55,13 @@ pub enum Reason {
         first: String,
         /// Where this one was declared.
         second: String,
+    },
+    /// The tool's own tier is not the one that `TIERS` of its server has in its place.
+    Tier {
+        /// What its attribute says.
+        said: Tier,
+        /// What `TIERS` has; nothing where it is too short.
+        listed: Option<Tier>,
     },
     /// The URI of a resource cannot be used; why.
     Uri(String),
@@ -108,6 +116,12 @@ impl fmt::Display for Reason {
             }
             Self::DuplicateUri { uri, first, second } => {
                 write!(f, "another resource has the URI `{uri}`: first at {first}, again at {second}")
+            }
+            Self::Tier { said, listed: Some(listed) } => {
+                write!(f, "its attribute says {said}, and `TIERS` of its server says {listed}")
+            }
+            Self::Tier { said, listed: None } => {
+                write!(f, "its attribute says {said}, and `TIERS` of its server says nothing")
             }
             Self::Uri(why) => write!(f, "the URI cannot be used: {why}"),
             Self::TooLarge { bytes, limit } => {
