@@ -5,13 +5,13 @@
 //! has listed its tools; what stands for one of those is not looked at, and what stands for no server at all is a warning,
 //! since rules and hooks are often shared by hosts with different servers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::catalogue::Part;
 use crate::gate::Gate;
-use crate::glob::is_plain;
+use crate::gate::rules::{Landscape, Missing, is_name};
 use crate::id::ToolId;
 use crate::scope::View;
 use crate::session::Profile;
@@ -40,12 +40,7 @@ pub(crate) struct Promise {
 }
 
 /// What there is to be named.
-pub(crate) struct Names {
-    /// By native server, what it has: tools, resources and prompts.
-    natives: BTreeMap<String, BTreeSet<String>>,
-    groups: BTreeSet<String>,
-    externals: BTreeSet<String>,
-}
+pub(crate) struct Names(Landscape);
 
 /// What was found.
 #[derive(Default)]
@@ -55,23 +50,13 @@ pub(crate) struct Found {
 }
 
 impl Names {
-    pub(crate) fn new<'n, 'e>(
+    /// Of native servers, and of the names of others with their groups.
+    pub(crate) fn new<'n>(
         natives: impl IntoIterator<Item = &'n Arc<Part>>,
-        externals: impl IntoIterator<Item = &'e str>,
+        externals: impl IntoIterator<Item = (String, String)>,
     ) -> Self {
-        let externals: BTreeSet<String> = externals.into_iter().map(str::to_owned).collect();
-        let mut names = Self { natives: BTreeMap::new(), groups: externals.clone(), externals };
-        for part in natives {
-            let mut own = BTreeSet::new();
-            let resources = part.resources.iter().map(|resource| resource.callable());
-            let prompts = part.prompts.iter().map(|prompt| prompt.callable());
-            for tool in part.tools.iter().chain(resources).chain(prompts) {
-                own.insert(tool.id().tool().to_owned());
-                names.groups.insert(tool.group().to_owned());
-            }
-            names.natives.insert(part.server.name.clone(), own);
-        }
-        names
+        let natives = natives.into_iter().fold(Landscape::default(), |all, part| all.part(part));
+        Self(externals.into_iter().fold(natives, |all, (name, group)| all.external_in(name, group)))
     }
 
     /// Everything that is named in vain. With each promise comes what its agent sees of the native tools.
@@ -82,8 +67,7 @@ impl Names {
             for glob in rule.named_tools() {
                 self.id(glob, &place, &mut found);
             }
-            for group in rule.named_groups().filter(|group| is_name(group) && !self.groups.contains(&**group))
-            {
+            for group in rule.named_groups().filter(|group| is_name(group) && !self.0.has_group(group)) {
                 found.warnings.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
             }
         }
@@ -92,7 +76,7 @@ impl Names {
                 self.id(&glob, &format!("the hook `{}`", shown(&hook.name())), &mut found);
             }
         }
-        for server in gate.limits.named_servers().filter(|server| !self.has_server(server)) {
+        for server in gate.limits.named_servers().filter(|server| !self.0.has_server(server)) {
             found.warnings.push(dead("the limits", format!("no server is called `{}`", shown(server))));
         }
         for glob in gate.limits.named_tools() {
@@ -105,18 +89,10 @@ impl Names {
         found
     }
 
-    fn has_server(&self, name: &str) -> bool {
-        self.natives.contains_key(name) || self.externals.contains(name)
-    }
-
     /// A glob over ids, as far as it is none.
     fn id(&self, text: &str, place: &str, found: &mut Found) {
-        let Some((server, tool)) = text.split_once('/').or_else(|| text.split_once("__")) else { return };
-        if !is_name(server) {
-            return;
-        }
-        match self.natives.get(server) {
-            Some(own) if is_name(tool) && !own.contains(tool) => {
+        match self.0.missing(text, None) {
+            Some(Missing::Tool { server, tool }) => {
                 let message = format!(
                     "`{}` stands for nothing: server `{server}` has no `{}`",
                     shown(text),
@@ -124,19 +100,19 @@ impl Names {
                 );
                 found.errors.push(dead(place, message));
             }
-            None if !self.externals.contains(server) => {
+            Some(Missing::Server(server)) => {
                 let message =
                     format!("`{}` stands for nothing: no server is called `{}`", shown(text), shown(server));
                 found.warnings.push(dead(place, message));
             }
-            _ => {}
+            None => {}
         }
     }
 
     fn profile(&self, promise: &Promise, found: &mut Found) {
         let profile = &promise.profile;
         let place = format!("the profile of `{}`", shown(&profile.agent));
-        for group in profile.groups.iter().flatten().filter(|group| !self.groups.contains(*group)) {
+        for group in profile.groups.iter().flatten().filter(|group| !self.0.has_group(group)) {
             found.errors.push(dead(&place, format!("no tool has the group `{}`", shown(group))));
         }
         for id in &profile.tools {
@@ -159,11 +135,11 @@ impl Names {
             let Some((server, tool)) = word.split_once('/').or_else(|| word.split_once("__")) else {
                 continue;
             };
-            let Some(own) = self.natives.get(server).filter(|_| is_name(tool) && seen.insert(word)) else {
+            let Some(own) = self.0.names_on(server).filter(|_| is_name(tool) && seen.insert(word)) else {
                 continue;
             };
             let id = ToolId::new(server, tool);
-            if !own.contains(tool) {
+            if !own.iter().any(|known| known == tool) {
                 let message =
                     format!("it speaks of `{}`, and server `{server}` has no `{}`", shown(word), shown(tool));
                 found.errors.push(dead(&place, message));
@@ -181,9 +157,4 @@ fn dead(place: &str, message: String) -> DeadName {
 
 fn shown(text: &str) -> String {
     one_line(text, 128)
-}
-
-/// Whether a part of a glob is a name, and no pattern.
-fn is_name(part: &str) -> bool {
-    !part.is_empty() && is_plain(part)
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::catalogue::{ExternalSettings, Health, Listing, Origin};
+use crate::catalogue::{Asks, ExternalSettings, Health, Listing, Origin};
 use crate::gate::Admitted;
 use crate::session::Running;
 use crate::spec::ToolSpec;
@@ -40,6 +41,25 @@ pub trait Upstream: Send + Sync + 'static {
         arguments: JsonObject,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>>;
+
+    /// Reads a resource of the listing by its URI. The result's value is `{"contents": […]}` (MCP `ReadResourceResult`).
+    fn read(&self, uri: String, context: ToolContext) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let _ = (uri, context);
+        let reason = "it has no resources".to_owned();
+        Box::pin(ready(Err(DispatchError::Unavailable { server: self.name().to_owned(), reason })))
+    }
+
+    /// Gets a prompt of the listing. The result's value is `{"messages": […]}` (MCP `GetPromptResult`).
+    fn get(
+        &self,
+        prompt: &str,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let _ = (prompt, arguments, context);
+        let reason = "it has no prompts".to_owned();
+        Box::pin(ready(Err(DispatchError::Unavailable { server: self.name().to_owned(), reason })))
+    }
 
     /// Ends the connection and whatever the upstream started for it.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -152,9 +172,17 @@ pub(crate) async fn dispatch(
             let invocation = Invocation { state, context, arguments: call.arguments };
             native(spec, Running::new(call.session, slot), invocation, limit).await
         }
-        Origin::External => {
+        Origin::Mounted | Origin::External => {
             let upstream = routes.upstreams.get(server).ok_or_else(unavailable)?;
-            let result = upstream.call(call.tool.id().tool(), call.arguments, context).await;
+            let name = call.tool.id().tool();
+            let result = match call.tool.asks() {
+                Asks::Tool => upstream.call(name, call.arguments, context).await,
+                Asks::Prompt => upstream.get(name, call.arguments, context).await,
+                Asks::Resource(template) => {
+                    let uri = template.expand(|name| call.arguments.get(name).and_then(Value::as_str));
+                    upstream.read(uri, context).await
+                }
+            };
             drop(slot);
             result
         }

@@ -21,7 +21,7 @@ use crate::boot::{DeadName, Found, Names, Promise};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource, Tool,
+    Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource, Server, Tool,
     external_part, native_parts, raise,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
@@ -325,7 +325,11 @@ impl HostBuilder {
         for part in natives {
             parts.insert(part.server.name.clone(), Arc::new(part));
         }
-        let externals = self.upstreams.iter().map(|upstream| upstream.name());
+        let externals = self.upstreams.iter().map(|upstream| {
+            let (name, group) = (upstream.name().to_owned(), upstream.settings().group);
+            let group = group.map_or_else(|| name.clone(), |group| group.name().to_owned());
+            (name, group)
+        });
         let promised = promised(&parts, externals, &self.filters, &self.gate, &self.promises)?;
         promised.iter().for_each(|name| tracing::warn!("{name}"));
         let updates = ResourceUpdates::default();
@@ -387,9 +391,9 @@ impl fmt::Debug for HostBuilder {
 }
 
 /// Compares what is named with what there is, and gives back what may be harmless.
-fn promised<'a>(
+fn promised(
     natives: &BTreeMap<String, Arc<Part>>,
-    externals: impl Iterator<Item = &'a str>,
+    externals: impl Iterator<Item = (String, String)>,
     filters: &[Filter],
     gate: &Gate,
     promises: &[Promise],
@@ -813,7 +817,7 @@ impl Target<'_> {
                 }
             }
             Self::Prompt(..) => {
-                if let Some(prompt) = value.as_object_mut() {
+                if let Some(prompt) = value.as_object_mut().filter(|got| !got.contains_key("description")) {
                     prompt.shift_insert(0, "description".to_owned(), Value::from(callable.description()));
                 }
             }
@@ -942,7 +946,10 @@ impl HostSession {
         let may_see = |callable: &Tool| passes(callable.id()) && scope.shows(callable);
         let resources = parts.values().flat_map(|part| &part.resources).any(|one| may_see(one.callable()));
         let prompts = parts.values().flat_map(|part| &part.prompts).any(|one| may_see(one.callable()));
-        (resources, prompts)
+        // What a mounted server has is not known before it has started.
+        let starts = |server: &Server| server.native && server.health == Health::Starting;
+        let starting = parts.values().any(|part| starts(&part.server) && passes(&ToolId::new(&part.server.name, "")));
+        (resources || starting, prompts || starting)
     }
 
     /// What to add to a model request; `None` where the session sees nothing.

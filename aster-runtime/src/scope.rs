@@ -249,7 +249,7 @@ impl Scope {
             && server.tools == 0
             && (named() || (self.shows_group(&server.group) && self.own.may_show(name)))
             && self.filters.iter().all(|filter| filter.may_show(name))
-            && (server.native || !self.rules.hide_server(self.caller(), name))
+            && !self.rules.hide_server(self.caller(), server)
     }
 }
 

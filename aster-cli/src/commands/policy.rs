@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aster_runtime::catalogue::{Part, TierSource, Tool, native_parts};
+use aster_runtime::catalogue::{TierSource, Tool, native_parts};
 use aster_runtime::config::Problem;
 use aster_runtime::gate::rules::{Caller, Landscape, Requirement, Rule, lint};
 use aster_runtime::text::one_line;
@@ -215,19 +215,7 @@ pub(crate) fn check(global: &Global, output: Output) -> Result<Exit, Failure> {
 fn natives() -> Result<Landscape, Failure> {
     let parts = native_parts(compose::NATIVE.entries)
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-    let add = |landscape: Landscape, part: &Part| {
-        let callables = || {
-            let resources = part.resources.iter().map(|resource| resource.callable());
-            let prompts = part.prompts.iter().map(|prompt| prompt.callable());
-            part.tools.iter().chain(resources).chain(prompts)
-        };
-        landscape.native(
-            &part.server.name,
-            callables().map(|callable| callable.id().tool()),
-            callables().map(|callable| callable.group()),
-        )
-    };
-    Ok(parts.iter().fold(Landscape::default(), add))
+    Ok(parts.iter().fold(Landscape::default(), Landscape::part))
 }
 
 impl Report for Linted {

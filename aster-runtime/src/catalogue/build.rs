@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Origin, Prompt, Resource, Server, TierSource, Tool, said_to_be_none, schema, url_arguments};
+use super::{Asks, Origin, Prompt, Resource, Server, TierSource, Tool, said_to_be_none, schema, url_arguments};
 use crate::gate::egress::Governed;
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
@@ -97,7 +97,8 @@ impl Part {
         Cow::Owned(part)
     }
 
-    fn callables(&self) -> impl Iterator<Item = &Arc<Tool>> {
+    /// Its tools, and what resources and prompts call.
+    pub(crate) fn callables(&self) -> impl Iterator<Item = &Arc<Tool>> {
         let resources = self.resources.iter().map(|resource| &resource.callable);
         let prompts = self.prompts.iter().map(|prompt| &prompt.callable);
         self.tools.iter().chain(resources).chain(prompts)
@@ -159,19 +160,25 @@ pub(crate) fn raise(parts: &mut [Part], raises: &[Raise]) {
 
 /// A URI is one resource's, whichever server it is on: a client reads by URI alone.
 fn same_uris(parts: &[Part], problems: &mut Vec<Problem>) {
-    let all: Vec<&ResourceSpec> =
-        parts.iter().flat_map(|part| &part.resources).map(|resource| resource.spec).collect();
-    for (at, second) in all.iter().enumerate() {
-        let Some(first) = all[..at].iter().find(|first| uri::is_same(first.uri, second.uri)) else {
+    let all: Vec<(&str, &ToolSpec)> = parts
+        .iter()
+        .flat_map(|part| &part.resources)
+        .filter_map(|resource| match resource.callable.origin {
+            Origin::Native(spec) => Some((resource.template.as_str(), spec)),
+            _ => None,
+        })
+        .collect();
+    for (at, (uri, second)) in all.iter().enumerate() {
+        let Some((_, first)) = all[..at].iter().find(|(first, _)| uri::is_same(first, uri)) else {
             continue;
         };
         problems.push(Problem {
-            server: second.callable.server.to_owned(),
-            tool: Some(second.callable.name.to_owned()),
+            server: second.server.to_owned(),
+            tool: Some(second.name.to_owned()),
             reason: Reason::DuplicateUri {
-                uri: second.uri.to_owned(),
-                first: first.callable.location.to_string(),
-                second: second.callable.location.to_string(),
+                uri: (*uri).to_owned(),
+                first: first.location.to_string(),
+                second: second.location.to_string(),
             },
         });
     }
@@ -218,7 +225,7 @@ fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
     for spec in entry.resources() {
         let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) else { continue };
         match native_template(spec, &callable) {
-            Ok(template) => part.resources.push(Arc::new(Resource { callable, spec, template })),
+            Ok(template) => part.resources.push(Arc::new(Resource::native(callable, spec, template))),
             Err(why) => problems.push(Problem {
                 server: spec.callable.server.to_owned(),
                 tool: Some(spec.callable.name.to_owned()),
@@ -228,7 +235,7 @@ fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
     }
     for spec in entry.prompts() {
         if let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) {
-            part.prompts.push(Arc::new(Prompt { callable, spec }));
+            part.prompts.push(Arc::new(Prompt::native(callable, spec)));
         }
     }
 }
@@ -292,6 +299,7 @@ fn native_callable(
         id: ToolId::new(spec.server, spec.name),
         alias: spec.alias.map(|alias| ToolId::new(spec.server, alias)),
         origin: Origin::Native(spec),
+        asks: Asks::Tool,
         tier,
         tier_source: TierSource::Declared,
         group: group.into(),
@@ -347,11 +355,7 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
     for (at, definition) in listing.tools.iter().enumerate() {
         match external_tool(name, settings, definition, &mut seen, &mut bytes) {
             Ok(tool) => tools.push(Arc::new(tool)),
-            Err(reason) => {
-                let tool = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-                let tool = tool.map_or_else(|| format!("#{}", at + 1), str::to_owned);
-                problems.push(Problem { server: name.to_owned(), tool: Some(tool), reason });
-            }
+            Err(reason) => problems.push(left_out(name, "", at, definition, reason)),
         }
     }
     let line = |text: &Option<String>, max| {
@@ -361,15 +365,114 @@ pub fn external_part(name: &str, settings: &ExternalSettings, listing: &Listing)
         name: name.to_owned(),
         title: line(&listing.title, 100),
         description: line(&listing.instructions.as_deref().map(without_headings), SERVER_LINE),
-        native: false,
+        native: settings.native,
         health: listing.health.clone(),
-        group: name.to_owned(),
+        group: group(name, settings).to_owned(),
         version: line(&listing.version, 40),
         protocol: line(&listing.protocol, 20),
         tools: tools.len(),
         instructions: listing.instructions.clone(),
     };
-    Part { tools, problems, ..Part::empty(server) }
+    let mut part = Part { tools, problems, ..Part::empty(server) };
+    for (at, definition) in listing.resources.iter().enumerate() {
+        match external_resource(name, settings, definition, &mut seen, &mut bytes) {
+            Ok(resource) => part.resources.push(Arc::new(resource)),
+            Err(reason) => part.problems.push(left_out(name, "resource ", at, definition, reason)),
+        }
+    }
+    for (at, definition) in listing.prompts.iter().enumerate() {
+        match external_prompt(name, settings, definition, &mut seen, &mut bytes) {
+            Ok(prompt) => part.prompts.push(Arc::new(prompt)),
+            Err(reason) => part.problems.push(left_out(name, "prompt ", at, definition, reason)),
+        }
+    }
+    part
+}
+
+fn group<'a>(server: &'a str, settings: &ExternalSettings) -> &'a str {
+    settings.group.map_or(server, |group| group.name())
+}
+
+/// One thing of a list that is not taken; what has no name goes by its place.
+fn left_out(server: &str, kind: &str, at: usize, definition: &Value, reason: Reason) -> Problem {
+    let name = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    let name = name.map_or_else(|| format!("{kind}#{}", at + 1), str::to_owned);
+    Problem { server: server.to_owned(), tool: Some(name), reason }
+}
+
+/// A resource or template as its server sent it. It goes by its name, or where another has that, by its URI.
+fn external_resource(
+    server: &str,
+    settings: &ExternalSettings,
+    definition: &Value,
+    seen: &mut HashSet<String>,
+    total: &mut usize,
+) -> Result<Resource, Reason> {
+    let said = |key| definition.get(key).and_then(Value::as_str).filter(|said| !said.is_empty());
+    let uri = said("uri").or(said("uriTemplate")).ok_or(Reason::Missing("uri"))?;
+    let template = Template::parse(uri).map_err(|error| Reason::Uri(error.to_string()))?;
+    let name = said("name").filter(|name| id::check_external_name(name).is_ok() && !seen.contains(*name));
+    let variables: Vec<Value> = template.variables().map(Value::from).collect();
+    let properties: Map<String, Value> =
+        template.variables().map(|name| (name.to_owned(), json!({"type": "string"}))).collect();
+    let asks = Asks::Resource(template.clone());
+    let inside = Inside { name: name.unwrap_or(uri), asks, properties, required: variables };
+    let callable = external_callable(server, settings, definition, inside, seen, total)?;
+    let definition = definition.clone();
+    Ok(Resource { callable: Arc::new(callable), template, definition, completions: &[] })
+}
+
+/// A prompt as its server sent it.
+fn external_prompt(
+    server: &str,
+    settings: &ExternalSettings,
+    definition: &Value,
+    seen: &mut HashSet<String>,
+    total: &mut usize,
+) -> Result<Prompt, Reason> {
+    let name = definition.get("name").and_then(Value::as_str).ok_or(Reason::Missing("name"))?;
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for argument in definition.get("arguments").and_then(Value::as_array).into_iter().flatten() {
+        let Some(name) = argument.get("name").and_then(Value::as_str) else { continue };
+        let mut property = json!({"type": "string"});
+        if let Some(description) = argument.get("description") {
+            property["description"] = description.clone();
+        }
+        if argument.get("required") == Some(&Value::Bool(true)) {
+            required.push(name.into());
+        }
+        properties.insert(name.to_owned(), property);
+    }
+    let inside = Inside { name, asks: Asks::Prompt, properties, required };
+    let callable = external_callable(server, settings, definition, inside, seen, total)?;
+    Ok(Prompt { callable: Arc::new(callable), definition: definition.clone(), completions: &[] })
+}
+
+/// What there is to be called in a resource or prompt.
+struct Inside<'a> {
+    name: &'a str,
+    asks: Asks,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+fn external_callable(
+    server: &str,
+    settings: &ExternalSettings,
+    definition: &Value,
+    inside: Inside<'_>,
+    seen: &mut HashSet<String>,
+    total: &mut usize,
+) -> Result<Tool, Reason> {
+    let Inside { name, asks, properties, required } = inside;
+    let mut tool = json!({"name": name});
+    if let Some(description) = definition.get("description") {
+        tool["description"] = description.clone();
+    }
+    tool["inputSchema"] =
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let tool = external_tool(server, settings, &tool, seen, total)?;
+    Ok(Tool { asks, ..tool })
 }
 
 /// Instructions without the lines that are Markdown headings, unless they are all there is: a server's line should say
@@ -425,10 +528,11 @@ fn external_tool(
     Ok(Tool {
         id: ToolId::new(server, name),
         alias: None,
-        origin: Origin::External,
+        origin: if settings.native { Origin::Mounted } else { Origin::External },
+        asks: Asks::Tool,
         tier,
         tier_source,
-        group: server.into(),
+        group: group(server, settings).into(),
         summary,
         hot: false,
         timeout: None,
@@ -450,10 +554,11 @@ fn external_tier(name: &str, settings: &ExternalSettings, definition: &Value) ->
     let hint = |key| definition.pointer(key).and_then(Value::as_bool) == Some(true);
     let destructive = hint("/annotations/destructiveHint") && settings.annotations != AnnotationTrust::Ignore;
     let harmless = hint("/annotations/readOnlyHint") && settings.annotations == AnnotationTrust::Trust;
+    let annotated = if settings.native { TierSource::Declared } else { TierSource::Annotation };
     match configured {
         Some(tier) if tier == Tier::Restricted || !destructive => (tier, TierSource::Declared),
-        _ if destructive => (Tier::Restricted, TierSource::Annotation),
-        _ if harmless => (Tier::Standard, TierSource::Annotation),
+        _ if destructive => (Tier::Restricted, annotated),
+        _ if harmless => (Tier::Standard, annotated),
         _ => (Tier::Elevated, TierSource::Default),
     }
 }

@@ -15,11 +15,24 @@ use crate::uri::Template;
 #[derive(Debug)]
 pub struct Resource {
     pub(super) callable: Arc<Tool>,
-    pub(super) spec: &'static ResourceSpec,
     pub(super) template: Template,
+    pub(super) definition: Value,
+    pub(super) completions: &'static [Completion],
 }
 
 impl Resource {
+    /// As `#[mcp_resource]` wrote it down.
+    pub(super) fn native(callable: Arc<Tool>, spec: &'static ResourceSpec, template: Template) -> Self {
+        let key = if template.is_plain() { "uri" } else { "uriTemplate" };
+        let mut definition = named(&callable, spec.callable.title);
+        definition.shift_insert(0, key.to_owned(), json!(spec.uri));
+        definition.extend(spec.mime_type.map(|mime_type| ("mimeType".to_owned(), json!(mime_type))));
+        if template.is_plain() {
+            definition.extend(spec.size.map(|size| ("size".to_owned(), json!(size))));
+        }
+        Self { callable, template, definition: Value::Object(definition), completions: spec.completions }
+    }
+
     /// The id, in the same space of names as those of tools.
     #[must_use]
     pub fn id(&self) -> &ToolId {
@@ -41,14 +54,7 @@ impl Resource {
     /// The definition: MCP `Resource`, or `ResourceTemplate` where the URI has variables.
     #[must_use]
     pub fn definition(&self) -> Value {
-        let key = if self.template.is_plain() { "uri" } else { "uriTemplate" };
-        let mut definition = named(&self.callable, self.spec.callable.title);
-        definition.shift_insert(0, key.to_owned(), json!(self.spec.uri));
-        definition.extend(self.spec.mime_type.map(|mime_type| ("mimeType".to_owned(), json!(mime_type))));
-        if self.template.is_plain() {
-            definition.extend(self.spec.size.map(|size| ("size".to_owned(), json!(size))));
-        }
-        Value::Object(definition)
+        self.definition.clone()
     }
 
     /// The arguments that a URI means, where it is one of this resource's.
@@ -61,7 +67,7 @@ impl Resource {
 
     /// What is suggested for a variable of which this has been typed.
     pub(crate) fn suggest(&self, variable: &str, typed: &str) -> Vec<String> {
-        suggest(&self.callable, self.spec.completions, variable, typed)
+        suggest(&self.callable, self.completions, variable, typed)
     }
 }
 
@@ -69,10 +75,30 @@ impl Resource {
 #[derive(Debug)]
 pub struct Prompt {
     pub(super) callable: Arc<Tool>,
-    pub(super) spec: &'static PromptSpec,
+    pub(super) definition: Value,
+    pub(super) completions: &'static [Completion],
 }
 
 impl Prompt {
+    /// As `#[mcp_prompt]` wrote it down.
+    pub(super) fn native(callable: Arc<Tool>, spec: &'static PromptSpec) -> Self {
+        let mut definition = named(&callable, spec.callable.title);
+        let schema = callable.input_schema();
+        let arguments: Vec<Value> = schema::properties(schema)
+            .map(|(name, property)| {
+                let mut argument = Map::from_iter([("name".to_owned(), json!(name))]);
+                let description = property.get("description").cloned();
+                argument.extend(description.map(|text| ("description".to_owned(), text)));
+                argument.insert("required".to_owned(), json!(schema::requires(schema, name)));
+                Value::Object(argument)
+            })
+            .collect();
+        if !arguments.is_empty() {
+            definition.insert("arguments".to_owned(), Value::Array(arguments));
+        }
+        Self { callable, definition: Value::Object(definition), completions: spec.completions }
+    }
+
     /// The id, in the same space of names as those of tools.
     #[must_use]
     pub fn id(&self) -> &ToolId {
@@ -88,21 +114,7 @@ impl Prompt {
     /// The definition (MCP `Prompt`), with its bare name.
     #[must_use]
     pub fn definition(&self) -> Value {
-        let mut definition = named(&self.callable, self.spec.callable.title);
-        let schema = self.callable.input_schema();
-        let arguments: Vec<Value> = schema::properties(schema)
-            .map(|(name, property)| {
-                let mut argument = Map::from_iter([("name".to_owned(), json!(name))]);
-                let description = property.get("description").cloned();
-                argument.extend(description.map(|text| ("description".to_owned(), text)));
-                argument.insert("required".to_owned(), json!(schema::requires(schema, name)));
-                Value::Object(argument)
-            })
-            .collect();
-        if !arguments.is_empty() {
-            definition.insert("arguments".to_owned(), Value::Array(arguments));
-        }
-        Value::Object(definition)
+        self.definition.clone()
     }
 
     /// The arguments that a client means, which has nothing but text to write them in.
@@ -112,7 +124,7 @@ impl Prompt {
 
     /// What is suggested for an argument of which this has been typed.
     pub(crate) fn suggest(&self, argument: &str, typed: &str) -> Vec<String> {
-        suggest(&self.callable, self.spec.completions, argument, typed)
+        suggest(&self.callable, self.completions, argument, typed)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use globset::GlobMatcher;
+use globset::{Glob, GlobMatcher};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::spec::Tier;
+use crate::spec::{Group, Tier};
 
 /// How a server is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +43,10 @@ pub struct Listing {
     pub health: Health,
     /// The tools as it sent them, each a JSON value that nobody has checked yet.
     pub tools: Vec<Value>,
+    /// The resources and templates of resources, likewise.
+    pub resources: Vec<Value>,
+    /// The prompts, likewise.
+    pub prompts: Vec<Value>,
     /// Its own title or name.
     pub title: Option<String>,
     /// Its version.
@@ -57,7 +61,16 @@ impl Listing {
     /// A server without tools, in this state.
     #[must_use]
     pub fn without_tools(health: Health) -> Self {
-        Self { health, tools: Vec::new(), title: None, version: None, instructions: None, protocol: None }
+        Self {
+            health,
+            tools: Vec::new(),
+            resources: Vec::new(),
+            prompts: Vec::new(),
+            title: None,
+            version: None,
+            instructions: None,
+            protocol: None,
+        }
     }
 }
 
@@ -85,9 +98,11 @@ pub enum Pinning {
     Strict,
 }
 
-/// What the configuration says of an external server's tools.
+/// What the configuration says of an external server's tools, resources and prompts.
 #[derive(Debug, Clone, Default)]
 pub struct ExternalSettings {
+    /// The group of all that it has; `None` is one that is called like the server.
+    pub group: Option<Group>,
     /// The tier of tools that no entry of `tiers` matches; `None` is Elevated.
     pub tier: Option<Tier>,
     /// Tiers by glob over tool names; of several that match, the strictest.
@@ -100,4 +115,47 @@ pub struct ExternalSettings {
     pub free_arguments: Vec<String>,
     /// When its tools count as trusted, where the host has a store of pins.
     pub pins: Pinning,
+    /// Whether its code is this program's own, mounted and not started: it counts as native for rules, and its annotations
+    /// are its author's word.
+    pub native: bool,
+}
+
+impl ExternalSettings {
+    /// The same, with this group.
+    ///
+    /// ```
+    /// use aster_runtime::Tier;
+    /// use aster_runtime::catalogue::ExternalSettings;
+    ///
+    /// aster_runtime::groups! { RESEARCH }
+    ///
+    /// # fn main() -> Result<(), globset::Error> {
+    /// let settings = ExternalSettings::default()
+    ///     .group(RESEARCH)
+    ///     .tier(Tier::Standard)
+    ///     .tier_of("delete_*", Tier::Restricted)?;
+    /// assert_eq!(settings.tier, Some(Tier::Standard));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn group(self, group: Group) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    /// The same, with this tier for all that no [`tier_of`](Self::tier_of) is about.
+    #[must_use]
+    pub fn tier(self, tier: Tier) -> Self {
+        Self { tier: Some(tier), ..self }
+    }
+
+    /// The same, with this tier for what has such a name; of several that match, the strictest counts.
+    ///
+    /// # Errors
+    ///
+    /// Where the glob does not parse.
+    pub fn tier_of(mut self, glob: &str, tier: Tier) -> Result<Self, globset::Error> {
+        self.tiers.push((Glob::new(glob)?.compile_matcher(), tier));
+        Ok(self)
+    }
 }

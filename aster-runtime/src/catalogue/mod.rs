@@ -40,6 +40,7 @@ use crate::provider::{Export, Provider};
 use crate::spec::{Tier, ToolSpec};
 use crate::text;
 use crate::tool::JsonObject;
+use crate::uri::Template;
 
 /// The fields of a definition that its pin is over: what a model is told, and what decides how a call is treated. The
 /// others, such as `icons` and `_meta`, are for programs.
@@ -65,8 +66,21 @@ fn pin(server: &str, definition: &Value) -> String {
 pub enum Origin {
     /// In this process.
     Native(&'static ToolSpec),
+    /// In this process too, in a server that was written with another library and is mounted.
+    Mounted,
     /// On an MCP server.
     External,
+}
+
+/// What the server of a callable is asked for, where it is not native.
+#[derive(Debug)]
+pub(crate) enum Asks {
+    /// To call a tool.
+    Tool,
+    /// To read a resource, whose variables are the arguments.
+    Resource(Template),
+    /// To get a prompt.
+    Prompt,
 }
 
 /// Whose word a tool's tier is.
@@ -85,6 +99,7 @@ pub struct Tool {
     id: ToolId,
     alias: Option<ToolId>,
     origin: Origin,
+    asks: Asks,
     tier: Tier,
     tier_source: TierSource,
     group: Arc<str>,
@@ -110,6 +125,17 @@ impl Tool {
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// Whether it counts as native: its code runs in this process.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        !matches!(self.origin, Origin::External)
+    }
+
+    /// What its server is asked for.
+    pub(crate) fn asks(&self) -> &Asks {
+        &self.asks
     }
 
     /// How far its effects reach.
@@ -219,7 +245,7 @@ impl Tool {
     pub(crate) fn secret_arguments(&self) -> &'static [&'static str] {
         match self.origin {
             Origin::Native(spec) => spec.secret_arguments,
-            Origin::External => &[],
+            Origin::Mounted | Origin::External => &[],
         }
     }
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
-    InitializeRequestParams, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
-    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    InitializeRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
@@ -27,14 +28,14 @@ use crate::catalogue::{Health, Listing};
 use crate::dispatch::DispatchError;
 use crate::tool::{JsonObject, ToolContext, ToolResult};
 
-/// The most pages of a list of tools that are read.
+/// The most pages of a list that are read.
 const MAX_PAGES: usize = 100;
 
-/// The most tools that are taken from one server. The largest known has some 350.
-const MAX_TOOLS: usize = 4_000;
+/// The most that is taken of one list. The largest known has some 350 tools.
+const MAX_ITEMS: usize = 4_000;
 
-/// The most JSON that is taken as one server's tools, in bytes.
-const MAX_TOOL_BYTES: usize = 32 << 20;
+/// The most JSON that is taken as one list, in bytes.
+const MAX_LIST_BYTES: usize = 32 << 20;
 
 /// How long changes of the list of tools are gathered before it is read again.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -94,6 +95,19 @@ pub(super) struct CallLimits {
     pub(super) total: Duration,
 }
 
+/// A request for one page of a list.
+type Page = fn(Option<PaginatedRequestParams>) -> ClientRequest;
+
+macro_rules! page {
+    ($list:ident) => {
+        |params| {
+            let mut request = $list::default();
+            request.params = params;
+            ClientRequest::$list(request)
+        }
+    };
+}
+
 /// A connection on which requests can be made, any number at a time. Dropping it closes the server's standard input.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -137,9 +151,9 @@ impl Connection {
         &self.tap
     }
 
-    /// What the server says of itself, with these tools.
-    pub(super) fn listing(&self, tools: Vec<Value>) -> Listing {
-        let mut listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+    /// What the server says of itself.
+    fn said(&self) -> Listing {
+        let mut listing = Listing::without_tools(Health::Ready);
         let Some(info) = self.service.peer_info() else { return listing };
         listing.protocol = Some(info.protocol_version.to_string());
         listing.instructions.clone_from(&info.instructions);
@@ -150,27 +164,59 @@ impl Connection {
         listing
     }
 
-    /// Reads the whole list of tools, each as the server wrote it. Reading ends where the server says so, where it
+    /// What the server says of itself, and what it lists: its tools and, of a server that is
+    /// [whole](Tap::whole), its resources and prompts, which cost no more than themselves where they cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Where the tools cannot be read.
+    pub(super) async fn listing(&self) -> Result<Listing, Failure> {
+        let tools = self.list("tools", page!(ListToolsRequest)).await?;
+        let mut listing = Listing { tools, ..self.said() };
+        let capabilities = self.service.peer_info().map(|info| &info.capabilities).filter(|_| self.tap.whole);
+        let has = |what: fn(&ServerCapabilities) -> bool| capabilities.is_some_and(what);
+        if has(|capabilities| capabilities.resources.is_some()) {
+            listing.resources = self.list_if_possible("resources", page!(ListResourcesRequest)).await?;
+            let templates = page!(ListResourceTemplatesRequest);
+            listing.resources.extend(self.list_if_possible("resourceTemplates", templates).await?);
+        }
+        if has(|capabilities| capabilities.prompts.is_some()) {
+            listing.prompts = self.list_if_possible("prompts", page!(ListPromptsRequest)).await?;
+        }
+        Ok(listing)
+    }
+
+    /// A list that need not be there.
+    async fn list_if_possible(&self, key: &'static str, page: Page) -> Result<Vec<Value>, Failure> {
+        match self.list(key, page).await {
+            Err(Failure::Refused { message, .. }) => {
+                tracing::warn!(message, "its list of {key} cannot be read");
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
+    }
+
+    /// Reads a whole list, each thing in it as the server wrote it. Reading ends where the server says so, where it
     /// repeats itself, or at a cap; a page that fails after the first costs what would have followed.
     ///
     /// # Errors
     ///
     /// Where the first page fails or is no list.
-    pub(super) async fn tools(&self) -> Result<Vec<Value>, Failure> {
-        let mut list = ToolList::default();
+    async fn list(&self, key: &'static str, page: Page) -> Result<Vec<Value>, Failure> {
+        let mut list = List::of(key);
         let mut cursor = None;
-        for page in 0..MAX_PAGES {
-            let mut request = ListToolsRequest::default();
-            if let Some(cursor) = cursor.take() {
-                request.params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            }
-            let read = match self.request(ClientRequest::ListToolsRequest(request)).await {
-                Ok(result) => list
-                    .add(result)
-                    .map_err(|reason| Failure::Refused { code: 0, message: reason.to_owned() }),
-                // A server without tools may not know the method.
+        for at in 0..MAX_PAGES {
+            let params = cursor
+                .take()
+                .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let read = match self.request(page(params)).await {
+                Ok(result) => {
+                    list.add(result).map_err(|message| Failure::Refused { code: 0, message })
+                }
+                // A server that has none may not know the method.
                 Err(Failure::Refused { code, .. })
-                    if page == 0 && code == i64::from(ErrorCode::METHOD_NOT_FOUND.0) =>
+                    if at == 0 && code == i64::from(ErrorCode::METHOD_NOT_FOUND.0) =>
                 {
                     return Ok(Vec::new());
                 }
@@ -178,16 +224,34 @@ impl Connection {
             };
             match read {
                 Ok(Some(next)) => cursor = Some(next),
-                Ok(None) => return Ok(list.tools),
-                Err(Failure::Refused { message, .. }) if page > 0 => {
-                    tracing::warn!(message, page, "the list of tools breaks off");
-                    return Ok(list.tools);
+                Ok(None) => return Ok(list.items),
+                Err(Failure::Refused { message, .. }) if at > 0 => {
+                    tracing::warn!(message, page = at, "the list of {key} breaks off");
+                    return Ok(list.items);
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        tracing::warn!("the list of tools has more than {MAX_PAGES} pages");
-        Ok(list.tools)
+        tracing::warn!("the list of {key} has more than {MAX_PAGES} pages");
+        Ok(list.items)
+    }
+
+    /// Asks for what is not a call of a tool. Dropping the future tells the server that nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        limit: Duration,
+    ) -> Result<ToolResult, Option<DispatchError>> {
+        match timeout(limit, self.request(request)).await {
+            Ok(Ok(result)) => complete(result),
+            Ok(Err(Failure::Refused { code, message })) => Err(Some(DispatchError::Protocol { code, message })),
+            Ok(Err(Failure::Ended)) => Err(None),
+            Err(_) => Err(Some(timed_out(limit))),
+        }
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
@@ -265,8 +329,8 @@ impl Connection {
             sleep(settle).await;
             // What was said meanwhile is heard by this reading; what is said during it needs another.
             let _ = changed().now_or_never();
-            match timeout(limit, self.tools()).await {
-                Ok(Ok(tools)) => tell(self.listing(tools)),
+            match timeout(limit, self.listing()).await {
+                Ok(Ok(listing)) => tell(listing),
                 // Whoever polls this hears of the end from the tap.
                 Ok(Err(Failure::Ended)) => return std::future::pending().await,
                 Ok(Err(Failure::Refused { message, .. })) => {
@@ -334,32 +398,38 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The tools read so far.
-#[derive(Debug, Default)]
-struct ToolList {
-    tools: Vec<Value>,
+/// What has been read of a list so far.
+#[derive(Debug)]
+struct List {
+    key: &'static str,
+    items: Vec<Value>,
     bytes: usize,
     seen: HashSet<String>,
     cursors: HashSet<String>,
 }
 
-impl ToolList {
+impl List {
+    fn of(key: &'static str) -> Self {
+        Self { key, items: Vec::new(), bytes: 0, seen: HashSet::new(), cursors: HashSet::new() }
+    }
+
     /// Takes in a page and gives back the cursor of the next, where there is one that is worth asking for.
-    fn add(&mut self, page: Value) -> Result<Option<String>, &'static str> {
-        let Value::Object(mut page) = page else { return Err("its list of tools is no object") };
-        let Some(Value::Array(tools)) = page.remove("tools") else {
-            return Err("its list of tools is no array");
+    fn add(&mut self, page: Value) -> Result<Option<String>, String> {
+        let key = self.key;
+        let Value::Object(mut page) = page else { return Err(format!("its list of {key} is no object")) };
+        let Some(Value::Array(items)) = page.remove(key) else {
+            return Err(format!("its list of {key} is no array"));
         };
-        for tool in tools {
-            let text = tool.to_string();
+        for item in items {
+            let text = item.to_string();
             self.bytes += text.len();
-            if self.tools.len() == MAX_TOOLS || self.bytes > MAX_TOOL_BYTES {
-                tracing::warn!("the list of tools is cut at {} tools", self.tools.len());
+            if self.items.len() == MAX_ITEMS || self.bytes > MAX_LIST_BYTES {
+                tracing::warn!("the list of {key} is cut at {}", self.items.len());
                 return Ok(None);
             }
             // A server that repeats a page says nothing new; one that contradicts itself is the catalogue's to judge.
             if self.seen.insert(text) {
-                self.tools.push(tool);
+                self.items.push(item);
             }
         }
         let next = page.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
@@ -509,7 +579,7 @@ mod tests {
         server.reply(&initialize, initialized()).await;
         let connection = opening.await.unwrap().unwrap();
         assert_eq!(connection.era(), Era::Legacy);
-        assert_eq!(connection.listing(Vec::new()).protocol.as_deref(), Some("2025-06-18"));
+        assert_eq!(connection.said().protocol.as_deref(), Some("2025-06-18"));
     }
 
     #[tokio::test(start_paused = true)]

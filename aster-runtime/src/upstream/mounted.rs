@@ -1,8 +1,8 @@
 //! A server in this process: one that was written with the SDK's macros, mounted as it is.
 //!
-//! It speaks MCP over a pair of pipes in memory, and is an external server in every other way: what it lists is read
-//! leniently, its tools take their tiers from [`ExternalSettings`], and its calls have deadlines. It is not started again,
-//! for it ends with the process or by its own fault.
+//! It speaks MCP over a pair of pipes in memory: what it lists is read leniently, and its calls have deadlines. Otherwise it
+//! is a native server. Tools, resources and prompts have the tiers and the group of [`ExternalSettings`], and nothing of it is
+//! pinned, since its code is that of the binary. It is not started again, for it ends with the process or by its own fault.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +10,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use rmcp::model::{
+    ClientRequest, ErrorCode, GetPromptRequest, GetPromptRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams,
+};
 use rmcp::{ServerHandler, ServiceExt};
 use tokio::io::split;
 use tokio::sync::watch;
@@ -19,9 +23,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::connection::{CallLimits, Connection, Era, Failure};
 use super::diagnostics::Diagnostics;
 use super::raw::Tap;
-use crate::catalogue::{ExternalSettings, Health, Listing};
+use crate::catalogue::{ExternalSettings, Health, Listing, Pinning};
 use crate::dispatch::{DispatchError, Upstream};
-use crate::tool::{JsonObject, ToolContext, ToolResult};
+use crate::tool::{JsonObject, NOT_FOUND, ToolContext, ToolError, ToolResult};
 
 /// How much one side may write before the other reads, in bytes.
 const PIPE: usize = 64 << 10;
@@ -37,7 +41,8 @@ const CLOSED: &str = "it has been closed";
 
 /// A [`ServerHandler`] of `rmcp` as a server of a host, under its own name there and behind its gate.
 ///
-/// Tools are mounted; resources, prompts and what the server asks of its client are not.
+/// Tools, resources, templates of resources and prompts are mounted. What the server asks of its client is refused, its
+/// completions are not asked for, and whoever subscribes to one of its resources hears of no change.
 ///
 /// ```
 /// use aster_runtime::catalogue::ExternalSettings;
@@ -58,7 +63,7 @@ const CLOSED: &str = "it has been closed";
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let settings = ExternalSettings { tier: Some(Tier::Standard), ..ExternalSettings::default() };
+/// let settings = ExternalSettings::default().tier(Tier::Standard);
 /// let host = Host::builder().with_upstream(MountedServer::mount("clock", Clock, settings)).build().await?;
 /// host.settle(std::time::Duration::from_secs(5)).await;
 /// let session = host.session(Profile::new("assistant"))?;
@@ -84,7 +89,8 @@ enum State {
 }
 
 impl MountedServer {
-    /// Starts the server in the background, under this name, and returns at once.
+    /// Starts the server in the background, under this name, and returns at once. A tool that the settings say nothing of
+    /// is Elevated, or Restricted where it says of itself that it destroys.
     ///
     /// # Panics
     ///
@@ -96,6 +102,7 @@ impl MountedServer {
         settings: ExternalSettings,
     ) -> Arc<Self> {
         let name = name.into();
+        let settings = ExternalSettings { native: true, pins: Pinning::Off, ..settings };
         let (state, state_seen) = watch::channel(State::Starting);
         let (listing, listing_seen) = watch::channel(Arc::new(Listing::without_tools(Health::Starting)));
         let closing = CancellationToken::new();
@@ -138,6 +145,23 @@ impl MountedServer {
         }
     }
 
+    /// Asks for what is not a call of a tool.
+    async fn ask(&self, request: ClientRequest) -> Result<ToolResult, DispatchError> {
+        let connection = self.connection().await?;
+        self.ended(connection.ask(request, LIMITS.idle).await).await
+    }
+
+    async fn ended(
+        &self,
+        result: Result<ToolResult, Option<DispatchError>>,
+    ) -> Result<ToolResult, DispatchError> {
+        match result {
+            Err(None) => Err(self.end().await),
+            Err(Some(error)) => Err(error),
+            Ok(result) => Ok(result),
+        }
+    }
+
     /// Why the connection ended, which its keeper is about to find out.
     async fn end(&self) -> DispatchError {
         let mut state = self.state.clone();
@@ -174,13 +198,36 @@ impl Upstream for MountedServer {
         let tool = tool.to_owned();
         async move {
             let connection = self.connection().await?;
-            match connection.call(&tool, arguments, &context, LIMITS).await {
-                Ok(result) => Ok(result),
-                Err(Some(error)) => Err(error),
-                Err(None) => Err(self.end().await),
+            self.ended(connection.call(&tool, arguments, &context, LIMITS).await).await
+        }
+        .boxed()
+    }
+
+    fn read(&self, uri: String, _: ToolContext) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        async move {
+            let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+            let read = self.ask(ClientRequest::ReadResourceRequest(request)).await;
+            match read {
+                // As a native resource says it that is described by its template and is not there.
+                Err(DispatchError::Protocol { code, message })
+                    if code == i64::from(ErrorCode::RESOURCE_NOT_FOUND.0) =>
+                {
+                    Ok(ToolError::new(message).with_code(NOT_FOUND).into())
+                }
+                read => read,
             }
         }
         .boxed()
+    }
+
+    fn get(
+        &self,
+        prompt: &str,
+        arguments: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let params = GetPromptRequestParams::new(prompt).with_arguments(arguments);
+        self.ask(ClientRequest::GetPromptRequest(GetPromptRequest::new(params))).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -209,30 +256,30 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Connects, tells of the server, keeps its list of tools current, and gives back why it ended.
+    /// Connects, tells of the server, keeps its lists current, and gives back why it ended.
     async fn keep(&self, pipe: tokio::io::DuplexStream) -> String {
         let diagnostics = Arc::new(Diagnostics::new(self.name.as_str(), []));
-        let tap = Tap::new(Arc::clone(&diagnostics));
+        let tap = Tap::of_all(Arc::clone(&diagnostics));
         let (reader, writer) = split(pipe);
         let opening = async {
             let connection =
                 Connection::open(reader, writer, Era::Legacy, Arc::clone(&tap), diagnostics).await?;
-            let tools = connection.tools().await?;
-            Ok((connection, tools))
+            let listing = connection.listing().await?;
+            Ok((connection, listing))
         };
         let opened = tokio::select! {
             biased;
             () = self.closing.cancelled() => return CLOSED.to_owned(),
             opened = timeout(STARTUP, opening) => opened,
         };
-        let (connection, tools) = match opened {
+        let (connection, listing) = match opened {
             Ok(Ok(opened)) => opened,
             Ok(Err(Failure::Refused { message, .. })) => return format!("it cannot be used: {message}"),
             Ok(Err(Failure::Ended)) => return "it ended before it listed its tools".to_owned(),
             Err(_) => return format!("it did not list its tools within {STARTUP:?}"),
         };
         let connection = Arc::new(connection);
-        self.listing.send_replace(Arc::new(connection.listing(tools)));
+        self.listing.send_replace(Arc::new(listing));
         self.state.send_replace(State::Ready(Arc::clone(&connection)));
 
         let refresh = connection.follow(&self.name, STARTUP, |listing| {
@@ -250,7 +297,7 @@ impl Keeper {
         reason
     }
 
-    /// The tools stay listed, with the reason that they cannot be called.
+    /// All stays listed, with the reason that it cannot be called.
     fn down(&self, reason: &str) {
         let mut listing = Listing::clone(&self.listing.borrow());
         listing.health = Health::Down(reason.to_owned());

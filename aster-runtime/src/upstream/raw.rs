@@ -183,7 +183,9 @@ struct Listening {
 /// What a connection hears beside the replies, and how it ended. Shared by the transport and its user.
 #[derive(Debug)]
 pub(super) struct Tap {
-    /// The server said that its list of tools changed.
+    /// Whether resources and prompts are of interest, and not its tools alone.
+    pub(super) whole: bool,
+    /// The server said that a list of what is of interest changed.
     pub(super) list_changed: Notify,
     /// The connection has ended.
     pub(super) ended: CancellationToken,
@@ -196,14 +198,24 @@ pub(super) struct Tap {
 
 impl Tap {
     pub(super) fn new(diagnostics: Arc<Diagnostics>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::of(diagnostics, false))
+    }
+
+    /// One of all that a server has.
+    pub(super) fn of_all(diagnostics: Arc<Diagnostics>) -> Arc<Self> {
+        Arc::new(Self::of(diagnostics, true))
+    }
+
+    fn of(diagnostics: Arc<Diagnostics>, whole: bool) -> Self {
+        Self {
+            whole,
             list_changed: Notify::new(),
             ended: CancellationToken::new(),
             modern_after_all: OnceLock::new(),
             failure: OnceLock::new(),
             progress: Mutex::default(),
             diagnostics,
-        })
+        }
     }
 
     /// What the server did that ended the connection, where it was more than closing it.
@@ -377,6 +389,9 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
         match method {
             "notifications/progress" => self.tap.report_progress(message.get("params")),
             "notifications/tools/list_changed" => self.tap.list_changed.notify_one(),
+            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if self.tap.whole => {
+                self.tap.list_changed.notify_one();
+            }
             "notifications/message" => self.tap.diagnostics.log(message.get("params")),
             "notifications/cancelled" => {
                 message.remove("jsonrpc");

@@ -252,9 +252,9 @@ impl Supervisor {
                 started = self.start() => started,
             };
             match started {
-                Ok((mut running, tools)) => {
+                Ok((mut running, listing)) => {
                     let since = Instant::now();
-                    let reason = self.attend(&mut running, tools).await;
+                    let reason = self.attend(&mut running, listing).await;
                     self.down(attempt, reason.as_deref().unwrap_or(CLOSED));
                     // After it was told, since this may take its time.
                     running.process.close().await;
@@ -285,7 +285,7 @@ impl Supervisor {
     }
 
     /// Starts the server and reads its tools, all within the one deadline for this.
-    async fn start(&mut self) -> Result<(Running, Vec<Value>), String> {
+    async fn start(&mut self) -> Result<(Running, Listing), String> {
         let deadline = Instant::now() + self.server.startup_timeout;
         let first = timeout_at(deadline, self.connect(self.era)).await;
         let result = match first {
@@ -298,9 +298,9 @@ impl Supervisor {
             first => first,
         };
         match result {
-            Ok(Ok((running, tools))) => {
+            Ok(Ok((running, listing))) => {
                 self.era = running.connection.era();
-                Ok((running, tools))
+                Ok((running, listing))
             }
             Ok(Err(Start::Spawn(reason) | Start::Handshake { reason, .. })) => {
                 // What was remembered may be what fails: the package may have been updated.
@@ -314,15 +314,15 @@ impl Supervisor {
         }
     }
 
-    async fn connect(&self, era: Era) -> Result<(Running, Vec<Value>), Start> {
+    async fn connect(&self, era: Era) -> Result<(Running, Listing), Start> {
         let (mut process, stdout, stdin) = Process::spawn(&self.server, &self.diagnostics)
             .map_err(|reason| Start::Spawn(self.diagnostics.safe(&reason)))?;
         let tap = Tap::new(Arc::clone(&self.diagnostics));
         let diagnostics = Arc::clone(&self.diagnostics);
         let opening = async {
             let connection = Connection::open(stdout, stdin, era, Arc::clone(&tap), diagnostics).await?;
-            let tools = connection.tools().await?;
-            Ok((connection, tools))
+            let listing = connection.listing().await?;
+            Ok((connection, listing))
         };
         // A process that has ended may leave its output open to a child of its own that never answers.
         let opened = tokio::select! {
@@ -330,7 +330,7 @@ impl Supervisor {
             () = async { process.wait().await; sleep(LAST_WORDS).await } => Err(Failure::Ended),
         };
         match opened {
-            Ok((connection, tools)) => Ok((Running { process, connection: Arc::new(connection) }, tools)),
+            Ok((connection, listing)) => Ok((Running { process, connection: Arc::new(connection) }, listing)),
             Err(Failure::Refused { message, .. }) => {
                 let reason = self.with_cause(format!("it cannot be used: {message}"));
                 Err(Start::Handshake { reason, modern: tap.modern_after_all.get().is_some() })
@@ -344,10 +344,10 @@ impl Supervisor {
 
     /// Tells of a server that is up, keeps its list of tools current, and gives back why it ended; `None` where that
     /// was asked for.
-    async fn attend(&self, running: &mut Running, tools: Vec<Value>) -> Option<String> {
+    async fn attend(&self, running: &mut Running, listing: Listing) -> Option<String> {
         let connection = &running.connection;
         let tap = connection.tap();
-        self.publish(connection.listing(tools));
+        self.publish(listing);
         self.state.send_replace(State::Ready(Arc::clone(connection)));
 
         let refresh = connection

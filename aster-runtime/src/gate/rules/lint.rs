@@ -6,6 +6,7 @@
 
 use super::test::Reading;
 use super::{Action, Rule, Rules};
+use crate::catalogue::Part;
 use crate::glob::is_plain;
 use crate::spec::Tier;
 
@@ -57,13 +58,82 @@ impl Landscape {
         self
     }
 
-    /// Adds an external server, whose tools may be any.
+    /// Adds a native server with everything on it that a rule can name.
     #[must_use]
-    pub fn external(mut self, name: impl Into<String>) -> Self {
+    pub fn part(self, part: &Part) -> Self {
+        let callables = || part.callables();
+        self.native(
+            &part.server.name,
+            callables().map(|callable| callable.id().tool()),
+            callables().map(|callable| callable.group()),
+        )
+    }
+
+    /// Adds an external server, whose tools may be any, in the group that is called like it.
+    #[must_use]
+    pub fn external(self, name: impl Into<String>) -> Self {
         let name = name.into();
-        self.servers.push(Known { groups: vec![name.clone()], name, native: false, tools: None });
+        self.external_in(name.clone(), name)
+    }
+
+    /// Adds an external server whose tools are in this group.
+    #[must_use]
+    pub fn external_in(mut self, name: impl Into<String>, group: impl Into<String>) -> Self {
+        self.servers.push(Known {
+            groups: vec![group.into()],
+            name: name.into(),
+            native: false,
+            tools: None,
+        });
         self
     }
+
+    /// What an id, or a glob over ids, names of what is not there; `native` where only such servers are meant, or only
+    /// others. Of a pattern nothing is known, nor of the tools of an external server.
+    pub(crate) fn missing<'t>(&self, text: &'t str, native: Option<bool>) -> Option<Missing<'t>> {
+        let (server, tool) = text.split_once('/').or_else(|| text.split_once("__"))?;
+        if !is_name(server) {
+            return None;
+        }
+        let known = self.here(native).find(|known| known.name == server);
+        let Some(known) = known else { return Some(Missing::Server(server)) };
+        let tools = known.tools.as_ref().filter(|_| is_name(tool))?;
+        (!tools.iter().any(|known| known == tool)).then_some(Missing::Tool { server, tool })
+    }
+
+    pub(crate) fn has_server(&self, name: &str) -> bool {
+        self.servers.iter().any(|known| known.name == name)
+    }
+
+    pub(crate) fn has_group(&self, name: &str) -> bool {
+        self.servers.iter().any(|known| known.groups.iter().any(|group| group == name))
+    }
+
+    /// The names on a server, where they are known.
+    pub(crate) fn names_on(&self, server: &str) -> Option<&[String]> {
+        self.servers.iter().find(|known| known.name == server)?.tools.as_deref()
+    }
+
+    fn here(&self, native: Option<bool>) -> impl Iterator<Item = &Known> {
+        self.servers.iter().filter(move |known| native.is_none_or(|native| native == known.native))
+    }
+}
+
+/// What is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing<'t> {
+    /// A server of this name.
+    Server(&'t str),
+    /// On a server that is there, a tool, resource or prompt of this name.
+    Tool {
+        server: &'t str,
+        tool: &'t str,
+    },
+}
+
+/// Whether a part of a glob is a name, and no pattern.
+pub(crate) fn is_name(part: &str) -> bool {
+    !part.is_empty() && is_plain(part)
 }
 
 /// Finds what is wrong. With no server at all in the landscape, nothing is said of names.
@@ -133,9 +203,7 @@ fn contradiction(rule: &Rule) -> Option<String> {
 /// Names that stand for nothing there is.
 fn unknown(rule: &Rule, landscape: &Landscape) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
-    let here = || {
-        landscape.servers.iter().filter(|known| rule.when.native.is_none_or(|native| native == known.native))
-    };
+    let here = || landscape.here(rule.when.native);
     let kind = match rule.when.native {
         Some(true) => "native ",
         Some(false) => "external ",
@@ -153,21 +221,15 @@ fn unknown(rule: &Rule, landscape: &Landscape) -> Vec<(String, &'static str)> {
         found.push((format!("no {kind}tool has the group `{}`", globs.texts().join("` or `")), help));
     }
     for text in rule.when.tools.iter().flat_map(|tools| &tools.texts) {
-        let Some((server, tool)) = text.split_once('/').or_else(|| text.split_once("__")) else { continue };
-        if !is_plain(server) {
-            continue;
-        }
-        match here().find(|known| known.name == server) {
-            None => found
-                .push((format!("`{text}` matches nothing: no {kind}server is called `{server}`"), SERVERS)),
-            Some(Known { tools: Some(tools), .. })
-                if is_plain(tool) && !tools.iter().any(|known| known == tool) =>
-            {
-                let message = format!("`{text}` matches nothing: server `{server}` has no `{tool}`");
-                found.push((message, "`aster mcp list --tools` shows what there is"));
+        found.extend(landscape.missing(text, rule.when.native).map(|missing| match missing {
+            Missing::Server(server) => {
+                (format!("`{text}` matches nothing: no {kind}server is called `{server}`"), SERVERS)
             }
-            Some(_) => {}
-        }
+            Missing::Tool { server, tool } => (
+                format!("`{text}` matches nothing: server `{server}` has no `{tool}`"),
+                "`aster mcp list --tools` shows what there is",
+            ),
+        }));
     }
     found
 }

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use lint::{Finding, Landscape, lint};
+pub(crate) use lint::{Missing, is_name};
 pub use path::{PathGlobs, Surroundings};
 pub use test::Test;
 pub use when::Hint;
@@ -355,9 +356,9 @@ impl Rules {
         self.hiding_rules(caller).find(|rule| rule.when.matches_tool(tool))
     }
 
-    /// Whether every tool of an external server is hidden from this caller, whatever it has.
+    /// Whether everything on a server is hidden from this caller, whatever it has.
     #[must_use]
-    pub fn hide_server(&self, caller: Caller<'_>, server: &str) -> bool {
+    pub fn hide_server(&self, caller: Caller<'_>, server: &Server) -> bool {
         self.hiding_rules(caller).any(|rule| rule.when.covers_server(server))
     }
 

@@ -16,6 +16,12 @@ fn tool(name: &str, annotations: Value, settings: &ExternalSettings) -> Arc<Tool
     external_part("files", settings, &listing).tools[0].clone()
 }
 
+/// That server, whose tools are not known.
+fn files() -> Server {
+    let starting = Listing::without_tools(Health::Starting);
+    external_part("files", &ExternalSettings::default(), &starting).server
+}
+
 fn write() -> Arc<Tool> {
     tool("write", json!({"destructiveHint": false}), &ExternalSettings::default())
 }
@@ -370,9 +376,9 @@ fn a_deny_that_needs_no_arguments_hides() {
         rule(Action::Deny).servers(["files"]).unwrap().agents(["coder"]).unwrap(),
         rule(Action::Deny).argument("/x", [Test::present()]).unwrap(),
     ]);
-    assert!(rules.hiding(coder, &write()).is_some() && rules.hide_server(coder, "files"));
+    assert!(rules.hiding(coder, &write()).is_some() && rules.hide_server(coder, &files()));
     let other = Caller { agent: "other", team: None };
-    assert!(rules.hiding(other, &write()).is_none() && !rules.hide_server(other, "files"));
+    assert!(rules.hiding(other, &write()).is_none() && !rules.hide_server(other, &files()));
     for (make, whole) in [
         (rule(Action::Deny).tools(["files/*"]), true),
         (rule(Action::Deny).tools(["files__*"]), true),
@@ -385,7 +391,19 @@ fn a_deny_that_needs_no_arguments_hides() {
         (rule(Action::Ask).servers(["files"]), false),
     ] {
         let rules = Rules::new([make.unwrap()]);
-        assert_eq!(rules.hide_server(coder, "files"), whole, "{rules:?}");
+        assert_eq!(rules.hide_server(coder, &files()), whole, "{rules:?}");
+    }
+    // One that is mounted is native, in a group of its own.
+    let mounted = Server { native: true, group: "research".to_owned(), ..files() };
+    for (make, whole) in [
+        (rule(Action::Deny).tools(["files/*"]), true),
+        (rule(Action::Deny).groups(["files"]), false),
+        (rule(Action::Deny).groups(["research"]), true),
+        (Ok(rule(Action::Deny).native(false)), false),
+        (Ok(rule(Action::Deny).native(true)), true),
+    ] {
+        let rules = Rules::new([make.unwrap()]);
+        assert_eq!(rules.hide_server(coder, &mounted), whole, "{rules:?}");
     }
 }
 

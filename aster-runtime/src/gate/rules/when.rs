@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::test::{Argument, Globs, Place, Reading, Test, some};
 use super::{Caller, Real, Rule, RuleError, Surroundings};
-use crate::catalogue::{Origin, Tool};
+use crate::catalogue::{Server, Tool};
 use crate::glob::IdGlobs;
 use crate::id::ToolId;
 use crate::spec::Tier;
@@ -100,8 +100,7 @@ impl When {
     }
 
     pub(super) fn matches_tool(&self, tool: &Tool) -> bool {
-        let native = matches!(tool.origin(), Origin::Native(_));
-        self.native.is_none_or(|wanted| wanted == native)
+        self.native.is_none_or(|wanted| wanted == tool.is_native())
             && self.tiers.as_ref().is_none_or(|tiers| tiers.contains(&tool.tier()))
             && self.servers.as_ref().is_none_or(|globs| globs.is_match(tool.id().server()))
             && self.groups.as_ref().is_none_or(|globs| globs.is_match(tool.group()))
@@ -122,14 +121,14 @@ impl When {
         self.arguments.iter().all(|argument| argument.matches(arguments, reading, surroundings, real))
     }
 
-    /// Whether it matches all tools of an external server, whatever they are. Their group is called like the server.
-    pub(super) fn covers_server(&self, server: &str) -> bool {
-        self.native != Some(true)
+    /// Whether it matches all tools of a server whose tools are not known, whatever they are. They are in its group.
+    pub(super) fn covers_server(&self, server: &Server) -> bool {
+        self.native.is_none_or(|wanted| wanted == server.native)
             && self.tiers.is_none()
             && self.hints.is_empty()
-            && self.servers.as_ref().is_none_or(|globs| globs.is_match(server))
-            && self.groups.as_ref().is_none_or(|globs| globs.is_match(server))
-            && self.tools.as_ref().is_none_or(|globs| globs.covers_server(server))
+            && self.servers.as_ref().is_none_or(|globs| globs.is_match(&server.name))
+            && self.groups.as_ref().is_none_or(|globs| globs.is_match(&server.group))
+            && self.tools.as_ref().is_none_or(|globs| globs.covers_server(&server.name))
     }
 
     /// Whether whatever matches the other matches this one too, as far as can be told. `reading` is that of this one.
