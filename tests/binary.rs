@@ -106,6 +106,32 @@ fn a_server_crate_that_is_not_linked_is_found_with_both_places() {
 }
 
 #[test]
+fn a_facade_hides_no_server_crate() {
+    let over = |path: &str| format!("[dependencies]\n{path} = {{ path = \"../{path}\" }}\n");
+    let server = SERVER.replace("aster_runtime::", "house_style::aster::");
+    let folder = workspace(&[
+        (
+            "app",
+            over("clock-tools") + "house-style = { path = \"../house-style\" }\nplain = { path = \"../plain\" }\n",
+            "//! Names no server.\n",
+        ),
+        // It does not know the runtime but by the facade of another.
+        ("clock-tools", over("house-style"), &server),
+        ("house-style", over("inner-style"), "pub use inner_style::aster;\n"),
+        ("inner-style", format!("[dependencies]\n{}", runtime()), "pub use aster_runtime as aster;\n"),
+        // It has attributes of that name from elsewhere.
+        ("plain", String::new(), "#[mcp_server]\npub mod clock {}\n"),
+    ]);
+    let app = folder.path().join("app");
+    let found = lint::unlinked(&app, &[NativeCatalogue::registered()]).unwrap();
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.rule, finding.subject.as_str()), (Rule::Linked, "clock-tools"));
+    assert!(finding.places[0].ends_with("app/Cargo.toml:6"), "{finding}");
+    assert!(finding.places[1].ends_with("clock-tools/src/lib.rs:4"), "{finding}");
+    assert_eq!(lint::unlinked(&app, &[LINKED]), Ok(Vec::new()));
+}
+
+#[test]
 fn cargo_refuses_a_second_runtime_and_names_both() {
     let links = "links = \"aster-runtime\"\nbuild = \"src/lib.rs\"\n";
     let folder = workspace(&[

@@ -1,6 +1,7 @@
 //! Server crates that stand in a `Cargo.toml` and are not linked: rustc leaves out a crate that no path names, and with it
 //! everything that it would have registered.
 
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ const RUNTIME: &str = env!("CARGO_PKG_NAME");
 const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_prompt"];
 
 /// The packages that the one in `folder` depends on, for every target and not for tests alone, that publish something with
-/// Aster's attributes, and of which nothing is in any of `linked`. Optional dependencies count where they are on by default.
+/// Aster's attributes, and of which nothing is in any of `linked`. Whether they have the runtime from a package of their own
+/// choice is all the same, so that a facade hides none of them. Optional dependencies count where they are on by default.
 ///
 /// At compile time the same is told by rustc's lint `unused_crate_dependencies`.
 ///
@@ -40,23 +42,15 @@ pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding
     };
     let ours =
         packages.iter().find(is_ours).ok_or_else(|| format!("{} is no package", manifest.display()))?;
-    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
-    let node = nodes.into_iter().find(|node| node["id"] == ours["id"]);
-
-    let is_normal = |kind: &Value| kind["kind"].is_null() && kind["target"].is_null();
-    let dependencies = node.and_then(|node| node["deps"].as_array()).into_iter().flatten();
-    let found = dependencies
-        .filter(|dependency| {
-            dependency["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(is_normal))
-        })
-        .filter_map(|dependency| package(&dependency["pkg"]))
+    let graph = Graph::of(&metadata);
+    let found = graph
+        .needs(&ours["id"])
+        .filter(|&server| graph.reaches_runtime(server, &mut BTreeSet::new()))
+        .filter_map(package)
         .filter_map(|server| {
             let name = of(server, "name");
-            let needs = |dependency: &Value| dependency["name"] == RUNTIME && dependency["kind"].is_null();
-            let entries = linked.iter().flat_map(|catalogue| catalogue.entries);
-            if !server["dependencies"].as_array().is_some_and(|needed| needed.iter().any(needs))
-                || entries.into_iter().any(|entry| entry.location().package == name)
-            {
+            let mut entries = linked.iter().flat_map(|catalogue| catalogue.entries);
+            if name == RUNTIME || entries.any(|entry| entry.location().package == name) {
                 return None;
             }
             let published = published(Path::new(&of(server, "manifest_path")).parent()?)?;
@@ -69,6 +63,42 @@ pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding
             Some(finding)
         });
     Ok(found.collect())
+}
+
+/// What cargo resolved: which package needs which, for every target and not for tests or build scripts alone.
+struct Graph<'a> {
+    nodes: HashMap<&'a str, &'a Value>,
+    /// The ids of the packages that are the runtime.
+    runtimes: Vec<&'a Value>,
+}
+
+impl<'a> Graph<'a> {
+    fn of(metadata: &'a Value) -> Self {
+        let all = |value: &'a Value| value.as_array().into_iter().flatten();
+        let nodes = all(&metadata["resolve"]["nodes"]);
+        let packages = all(&metadata["packages"]);
+        Self {
+            nodes: nodes.filter_map(|node| Some((node["id"].as_str()?, node))).collect(),
+            runtimes: packages.filter(|package| package["name"] == RUNTIME).map(|package| &package["id"]).collect(),
+        }
+    }
+
+    fn needs(&self, package: &Value) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let is_normal = |kind: &Value| kind["kind"].is_null() && kind["target"].is_null();
+        let node = package.as_str().and_then(|id| self.nodes.get(id)).copied();
+        let needed = node.and_then(|node| node["deps"].as_array()).into_iter().flatten();
+        let normal = needed.filter(move |needed| {
+            needed["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(is_normal))
+        });
+        normal.map(|needed| &needed["pkg"])
+    }
+
+    /// Whether the runtime is among what a package needs, or what that needs.
+    fn reaches_runtime(&self, package: &'a Value, seen: &mut BTreeSet<&'a str>) -> bool {
+        self.runtimes.contains(&package)
+            || (package.as_str().is_some_and(|id| seen.insert(id))
+                && self.needs(package).any(|needed| self.reaches_runtime(needed, seen)))
+    }
 }
 
 /// The cargo that started this process, where one did.
