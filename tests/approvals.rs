@@ -1,19 +1,21 @@
 //! How far a human's answer goes, and whose counts where several are asked.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aster_runtime::call::{Completed, Outcome, Proposed};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing, Tool};
-use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::catalogue::Tool;
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, ApprovalScope, Approver, Desk, Race};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
 use aster_runtime::testing::Recording;
-use aster_runtime::tool::{ClientInfo, ClientLink, JsonObject, LogLevel, ToolContext, ToolResult};
+use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolContext, ToolResult};
 use aster_runtime::{CallOptions, Host, HostBuilder, HostSession, Profile, catalogue, mcp_tool};
+use common::Scripted;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -56,52 +58,13 @@ impl Approver for Approves {
 }
 
 /// An external server with one tool that destroys.
-struct Peer(watch::Sender<Arc<Listing>>);
-
-impl Peer {
-    fn new() -> Arc<Self> {
-        let peer = Self(watch::Sender::new(Arc::new(Listing::without_tools(Health::Ready))));
-        peer.says("Deletes it.");
-        Arc::new(peer)
-    }
-
-    fn says(&self, description: &str) {
-        let tools = vec![
-            json!({"name": "delete", "description": description, "annotations": {"destructiveHint": true}}),
-        ];
-        self.0.send_replace(Arc::new(Listing { tools, ..Listing::without_tools(Health::Ready) }));
-    }
+fn peer() -> Arc<Scripted> {
+    let answer = |_: &str, arguments| Ok(ToolResult::structured(Value::Object(arguments)));
+    Scripted::new("peer", answer).at("peer --all").ready(destroys("Deletes it."))
 }
 
-impl Upstream for Peer {
-    fn name(&self) -> &str {
-        "peer"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn endpoint(&self) -> Option<String> {
-        Some("peer --all".to_owned())
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.0.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        arguments: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        Box::pin(async { Ok(ToolResult::structured(Value::Object(arguments))) })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+fn destroys(description: &str) -> Vec<Value> {
+    vec![json!({"name": "delete", "description": description, "annotations": {"destructiveHint": true}})]
 }
 
 fn builder(approver: Arc<dyn Approver>) -> HostBuilder {
@@ -151,7 +114,7 @@ async fn an_answer_holds_as_far_as_it_says() {
 
 #[tokio::test]
 async fn a_tool_that_has_changed_asks_again() {
-    let (human, peer) = (Approves::new(ApprovalScope::Session), Peer::new());
+    let (human, peer) = (Approves::new(ApprovalScope::Session), peer());
     let host = builder(human.clone()).with_upstream(peer.clone()).build().await.unwrap();
     let session = host.session(Profile::new("t")).unwrap();
     for _ in 0..2 {
@@ -161,7 +124,7 @@ async fn a_tool_that_has_changed_asks_again() {
     assert_eq!(human.last().endpoint.as_deref(), Some("peer --all"));
     assert!(human.last().to_string().contains("peer --all"));
     let mut changes = host.changes();
-    peer.says("Deletes it, and everything else.");
+    peer.list(destroys("Deletes it, and everything else."));
     let changed = |tool: &Arc<Tool>| tool.description().contains("else");
     changes.wait_for(|catalogue| catalogue.tools().iter().any(changed)).await.unwrap();
     assert_eq!(call(&session, "peer/delete", "x").await.outcome, Outcome::Ok);

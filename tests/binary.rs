@@ -112,7 +112,8 @@ fn a_facade_hides_no_server_crate() {
     let folder = workspace(&[
         (
             "app",
-            over("clock-tools") + "house-style = { path = \"../house-style\" }\nplain = { path = \"../plain\" }\n",
+            over("clock-tools")
+                + "house-style = { path = \"../house-style\" }\nplain = { path = \"../plain\" }\n",
             "//! Names no server.\n",
         ),
         // It does not know the runtime but by the facade of another.

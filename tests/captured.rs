@@ -5,21 +5,21 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 #![expect(clippy::print_stdout, reason = "the figures are to be read")]
 
+mod common;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing, external_part};
-use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::dispatch::DispatchError;
 use aster_runtime::scan::scan;
 use aster_runtime::serve::{self, Shape};
-use aster_runtime::tool::JsonObject;
-use aster_runtime::{Catalogue, Host, Profile, ProgressiveConfig, Scope, ToolContext, ToolResult, inject};
-use futures_util::future::{BoxFuture, FutureExt, ready};
+use aster_runtime::{Catalogue, Host, Profile, ProgressiveConfig, Scope, inject};
+use common::Scripted;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 fn captured() -> Vec<PathBuf> {
@@ -112,39 +112,6 @@ fn a_scan_of_real_lists_finds_no_problem() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// A server that lists what was captured, and is never called.
-struct Captured {
-    name: String,
-    listing: watch::Sender<Arc<Listing>>,
-}
-
-impl Upstream for Captured {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.listing.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        _: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        ready(Err(DispatchError::Cancelled)).boxed()
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
-    }
-}
-
 #[tokio::test]
 async fn direct_mode_offers_every_tool_as_it_was_captured() {
     let mut builder = Host::builder();
@@ -154,8 +121,9 @@ async fn direct_mode_offers_every_tool_as_it_was_captured() {
         let listing = listing(&path);
         let part = external_part(&name, &ExternalSettings::default(), &listing);
         sent.extend(part.tools.iter().map(|tool| tool.definition().clone()));
-        builder = builder
-            .with_upstream(Arc::new(Captured { name, listing: watch::Sender::new(Arc::new(listing)) }));
+        let server = Scripted::new(name, |_, _| Err(DispatchError::Cancelled));
+        server.report(listing);
+        builder = builder.with_upstream(Arc::new(server));
     }
     let host = builder.build().await.unwrap();
     let (ours, theirs) = tokio::io::duplex(1 << 16);

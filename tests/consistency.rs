@@ -8,8 +8,8 @@ use aster_runtime::call::{Check, Outcome};
 use aster_runtime::lint::{self, Accepted, Finding, Rule};
 use aster_runtime::testing::{self, Answer, Suite, TestHost};
 use aster_runtime::{
-    Entry, Host, NativeCatalogue, Profile, ServerSpec, Tier, ToolId, ToolSpec, agent, catalogue, groups, mcp_server,
-    mcp_tool,
+    Entry, Host, NativeCatalogue, Profile, ServerSpec, Tier, ToolId, ToolSpec, agent, catalogue, groups,
+    mcp_server, mcp_tool,
 };
 use serde_json::json;
 

@@ -1,18 +1,18 @@
 //! Which tools the egress governs, derived from their schemas: a tool that takes a URL cannot be forgotten.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
 use aster_runtime::call::Check;
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing, Tool, external_part};
-use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::egress::EgressPolicy;
-use aster_runtime::{CallOptions, Host, JsonObject, Profile, ToolContext, ToolResult, catalogue, mcp_tool};
-use futures_util::future::BoxFuture;
+use aster_runtime::{CallOptions, Host, Profile, ToolResult, catalogue, mcp_tool};
+use common::Scripted;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 
 /// Nobody's tools may lead there.
 const METADATA: &str = "http://169.254.169.254/latest/meta-data/";
@@ -119,51 +119,16 @@ fn look(
     format!("{place}{}", note.unwrap_or_default())
 }
 
-struct Browser {
-    settings: ExternalSettings,
-    listing: watch::Sender<Arc<Listing>>,
-}
-
-impl Browser {
-    fn new(settings: ExternalSettings) -> Arc<Self> {
-        let tools = vec![
-            json!({"name": "go", "annotations": {"openWorldHint": true}}),
-            json!({"name": "keep", "inputSchema": {"type": "object", "properties": {
-                "url": {"type": "string"}, "target": {"type": "string"}, "text": {"type": "string"},
-                "database": {"type": "object", "properties": {"host": {"type": "string"}, "port": {"type": "integer"}}},
-                "pages": {"type": "array", "items": {"type": "string", "format": "uri"}},
-            }}}),
-        ];
-        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-        Arc::new(Self { settings, listing: watch::Sender::new(Arc::new(listing)) })
-    }
-}
-
-impl Upstream for Browser {
-    fn name(&self) -> &str {
-        "browser"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        self.settings.clone()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.listing.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        _: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        Box::pin(async { Ok(ToolResult::text("done")) })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+fn browser(settings: ExternalSettings) -> Arc<Scripted> {
+    let tools = vec![
+        json!({"name": "go", "annotations": {"openWorldHint": true}}),
+        json!({"name": "keep", "inputSchema": {"type": "object", "properties": {
+            "url": {"type": "string"}, "target": {"type": "string"}, "text": {"type": "string"},
+            "database": {"type": "object", "properties": {"host": {"type": "string"}, "port": {"type": "integer"}}},
+            "pages": {"type": "array", "items": {"type": "string", "format": "uri"}},
+        }}}),
+    ];
+    Scripted::new("browser", |_, _| Ok(ToolResult::text("done"))).with_settings(settings).ready(tools)
 }
 
 #[tokio::test]
@@ -177,7 +142,7 @@ async fn external_tools_open_world_tools_and_agents_have_their_limits() {
         EgressPolicy::default().allow_private(["localhost:5432"]).unwrap().deny(["*.evil.example"]).unwrap();
     let host = Host::builder()
         .catalogue(catalogue![look::TOOL])
-        .with_upstream(Browser::new(settings))
+        .with_upstream(browser(settings))
         .egress(policy)
         .build()
         .await

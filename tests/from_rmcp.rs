@@ -14,9 +14,9 @@ use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
-    ServerCapabilities, ServerConfig,
+    ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, Role, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt as _, tool, tool_router};
@@ -86,13 +86,20 @@ async fn its_tools_stand_in_the_catalogue_and_are_called_through_the_gate() {
 
 #[tokio::test]
 async fn the_host_says_what_its_tiers_are() {
-    let settings =
-        ExternalSettings::default().tier(Tier::Standard).tier_of("ch*", Tier::Elevated).unwrap().group(ARITHMETIC);
+    let settings = ExternalSettings::default()
+        .tier(Tier::Standard)
+        .tier_of("ch*", Tier::Elevated)
+        .unwrap()
+        .group(ARITHMETIC);
     let host = host(settings, []).await;
     let catalogue = host.host().catalogue();
-    let said: Vec<_> = catalogue.tools().iter().map(|tool| (tool.tier(), tool.group(), tool.is_native())).collect();
+    let said: Vec<_> =
+        catalogue.tools().iter().map(|tool| (tool.tier(), tool.group(), tool.is_native())).collect();
     // What it says of itself tightens all the same.
-    assert_eq!(said, [Tier::Standard, Tier::Elevated, Tier::Restricted].map(|tier| (tier, "arithmetic", true)));
+    assert_eq!(
+        said,
+        [Tier::Standard, Tier::Elevated, Tier::Restricted].map(|tier| (tier, "arithmetic", true))
+    );
     assert!(catalogue.servers()[0].native);
     assert_eq!(host.call("calculator/change", json!({})).await.result.to_text(), "told");
 }
@@ -255,7 +262,8 @@ async fn its_resources_and_prompts_are_read_through_the_gate_as_well() {
     let value = summary.result.into_value();
     assert_eq!(value["description"], "As asked.");
     assert_eq!(value["messages"][0]["content"]["text"], r#"Sum up {"book":"Emma"}."#);
-    let nameless = session.get_prompt("library/summary", serde_json::Map::new(), CallOptions::default()).await;
+    let nameless =
+        session.get_prompt("library/summary", serde_json::Map::new(), CallOptions::default()).await;
     assert_eq!(nameless.denied, Some(Check::Arguments));
     let outcomes = [Outcome::Ok, Outcome::Denied, Outcome::Ok, Outcome::Denied];
     assert_eq!(host.audit().outcomes(), outcomes);
@@ -278,23 +286,27 @@ async fn clients_find_all_of_it() {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let stop = CancellationToken::new();
     let shape = Shape::Server("library".to_owned());
-    let serving = serve::over(tokio::io::split(theirs), host.clone(), Profile::new("a client"), shape, stop.clone());
+    let serving =
+        serve::over(tokio::io::split(theirs), host.clone(), Profile::new("a client"), shape, stop.clone());
     let serving = tokio::spawn(serving);
     let client = ().serve(tokio::io::split(ours)).await.unwrap();
     assert!(host.settle(Duration::from_secs(20)).await);
 
     let resources = client.list_all_resources().await.unwrap();
-    let uris: Vec<_> = resources.iter().map(|resource| (resource.uri.as_str(), resource.name.as_str())).collect();
+    let uris: Vec<_> =
+        resources.iter().map(|resource| (resource.uri.as_str(), resource.name.as_str())).collect();
     assert_eq!(uris, [("library://hours", "hours"), ("library://rules", "rules")]);
     let templates = client.list_all_resource_templates().await.unwrap();
     assert_eq!(templates[0].uri_template, "library://books/{title}");
     let prompts = client.list_all_prompts().await.unwrap();
     assert_eq!((prompts[0].name.as_str(), prompts[0].arguments.as_ref().map(Vec::len)), ("summary", Some(2)));
 
-    let book = client.read_resource(ReadResourceRequestParams::new("library://books/a%20b%2Fc")).await.unwrap();
+    let book =
+        client.read_resource(ReadResourceRequestParams::new("library://books/a%20b%2Fc")).await.unwrap();
     let text = serde_json::to_value(&book.contents[0]).unwrap()["text"].clone();
     assert_eq!(text, "read at library://books/a%20b%2Fc");
-    let lost = client.read_resource(ReadResourceRequestParams::new("library://books/lost")).await.unwrap_err();
+    let lost =
+        client.read_resource(ReadResourceRequestParams::new("library://books/lost")).await.unwrap_err();
     assert!(lost.to_string().contains("no resource `library://books/lost` is known"), "{lost}");
     client.cancel().await.unwrap();
     stop.cancel();

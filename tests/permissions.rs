@@ -2,15 +2,15 @@
 //! asked, and a change holds for the next call. And that the page about them is right.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aster_runtime::call::{Check, Outcome, Proposed};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::config::rules::RuleFiles;
-use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
@@ -19,6 +19,7 @@ use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolContext, ToolId,
     ToolResult, mcp_server, mcp_tool,
 };
+use common::Scripted;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -94,53 +95,20 @@ impl Desk {
 }
 
 /// An external server with one tool that destroys and one that does not.
-struct Files {
-    listing: watch::Sender<Arc<Listing>>,
-    calls: Arc<AtomicUsize>,
-}
-
-impl Files {
-    fn new(calls: &Arc<AtomicUsize>) -> Arc<Self> {
-        let tools = vec![
-            json!({"name": "read", "description": "Reads a file."}),
-            json!({"name": "wipe", "description": "Wipes a file.", "annotations": {"destructiveHint": true}}),
-        ];
-        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-        Arc::new(Self { listing: watch::Sender::new(Arc::new(listing)), calls: Arc::clone(calls) })
-    }
-}
-
-impl Upstream for Files {
-    fn name(&self) -> &str {
-        "files"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.listing.subscribe()
-    }
-
-    fn call(
-        &self,
-        tool: &str,
-        _: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        let result = ToolResult::text(tool);
-        Box::pin(async { Ok(result) })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+fn files(calls: &Arc<AtomicUsize>) -> Arc<Scripted> {
+    let calls = Arc::clone(calls);
+    let answer = move |tool: &str, _| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        Ok(ToolResult::text(tool))
+    };
+    Scripted::new("files", answer).ready(vec![
+        json!({"name": "read", "description": "Reads a file."}),
+        json!({"name": "wipe", "description": "Wipes a file.", "annotations": {"destructiveHint": true}}),
+    ])
 }
 
 fn builder(calls: &Arc<AtomicUsize>) -> HostBuilder {
-    Host::builder().with_server(Desk { calls: Arc::clone(calls) }).with_upstream(Files::new(calls))
+    Host::builder().with_server(Desk { calls: Arc::clone(calls) }).with_upstream(files(calls))
 }
 
 async fn desk(
@@ -499,46 +467,13 @@ async fn answers(host: &TestHost, id: &str) -> Vec<String> {
 }
 
 /// The desk without one tool, as if it had never been.
-struct Without(Arc<Listing>, watch::Sender<Arc<Listing>>);
-
-impl Without {
-    fn new(hidden: Option<&str>) -> Arc<Self> {
-        let all = ["add", "burn", "keep", "who"];
-        let tools = all.iter().filter(|name| hidden != Some(**name)).map(|name| {
-            let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
-            json!({"name": name, "description": format!("Does {name} things at the desk."), "inputSchema": schema})
-        });
-        let listing = Arc::new(Listing { tools: tools.collect(), ..Listing::without_tools(Health::Ready) });
-        Arc::new(Self(Arc::clone(&listing), watch::Sender::new(listing)))
-    }
-}
-
-impl Upstream for Without {
-    fn name(&self) -> &str {
-        "desk"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.1.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        _: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        assert!(!self.0.tools.is_empty());
-        Box::pin(async { Ok(ToolResult::text("done")) })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+fn without(hidden: Option<&str>) -> Arc<Scripted> {
+    let all = ["add", "burn", "keep", "who"];
+    let tools = all.iter().filter(|name| hidden != Some(**name)).map(|name| {
+        let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+        json!({"name": name, "description": format!("Does {name} things at the desk."), "inputSchema": schema})
+    });
+    Scripted::new("desk", |_, _| Ok(ToolResult::text("done"))).ready(tools.collect())
 }
 
 /// The ways to hide the tool of this id.
@@ -574,11 +509,11 @@ fn ways_to_hide(id: &str) -> Vec<(Rules, Profile, Option<Filter>)> {
 async fn what_is_hidden_answers_byte_for_byte_like_what_is_not_there() {
     for hidden in ["add", "burn", "keep"] {
         let id = format!("desk/{hidden}");
-        let absent = Host::builder().with_upstream(Without::new(Some(hidden)));
+        let absent = Host::builder().with_upstream(without(Some(hidden)));
         let absent = TestHost::start(absent, Profile::new("agent").team("blue"), []).await;
         let expected = answers(&absent, &id).await;
         for (at, (rules, profile, filter)) in ways_to_hide(&id).into_iter().enumerate() {
-            let mut builder = Host::builder().with_upstream(Without::new(None)).rules(rules);
+            let mut builder = Host::builder().with_upstream(without(None)).rules(rules);
             if let Some(filter) = filter {
                 builder = builder.filter(filter);
             }
@@ -697,10 +632,10 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let id = format!("desk/{hidden}");
-            let absent = Host::builder().with_upstream(Without::new(Some(hidden)));
+            let absent = Host::builder().with_upstream(without(Some(hidden)));
             let absent = TestHost::start(absent, Profile::new("agent").team("blue"), []).await;
             let (rules, profile, filter) = ways_to_hide(&id).swap_remove(way);
-            let mut builder = Host::builder().with_upstream(Without::new(None)).rules(rules);
+            let mut builder = Host::builder().with_upstream(without(None)).rules(rules);
             if let Some(filter) = filter {
                 builder = builder.filter(filter);
             }

@@ -2,6 +2,8 @@
 //! what a session may not see does not exist for it.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record};
 use aster_runtime::call::{Check, Outcome, Proposed};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
+use aster_runtime::catalogue::{Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
@@ -17,6 +19,7 @@ use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
     ToolResult, catalogue, mcp_server, mcp_tool,
 };
+use common::Scripted;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -100,50 +103,16 @@ impl Desk {
 }
 
 /// An external server that answers with its arguments.
-struct Echo {
-    listing: watch::Sender<Arc<Listing>>,
-}
-
-impl Echo {
-    fn new() -> Arc<Self> {
-        let tools = vec![json!({"name": "say", "description": "Says it back."}), json!({"name": "break"})];
-        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-        Arc::new(Self { listing: watch::Sender::new(Arc::new(listing)) })
-    }
-}
-
-impl Upstream for Echo {
-    fn name(&self) -> &str {
-        "echo"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.listing.subscribe()
-    }
-
-    fn call(
-        &self,
-        tool: &str,
-        arguments: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        let result = match tool {
-            "break" => Err(DispatchError::Unavailable {
-                server: "echo".into(),
-                reason: "it holds hunter2hunter2".into(),
-            }),
-            _ => Ok(ToolResult::structured(Value::Object(arguments))),
-        };
-        Box::pin(async { result })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+fn echo() -> Arc<Scripted> {
+    let answer = |tool: &str, arguments| match tool {
+        "break" => Err(DispatchError::Unavailable {
+            server: "echo".into(),
+            reason: "it holds hunter2hunter2".into(),
+        }),
+        _ => Ok(ToolResult::structured(Value::Object(arguments))),
+    };
+    let tools = vec![json!({"name": "say", "description": "Says it back."}), json!({"name": "break"})];
+    Scripted::new("echo", answer).ready(tools)
 }
 
 #[derive(Default)]
@@ -184,7 +153,7 @@ impl Approver for Answer {
 }
 
 /// Changes a tool while it is asked about it.
-struct Meanwhile(Arc<Echo>, watch::Receiver<aster_runtime::Catalogue>);
+struct Meanwhile(Arc<Scripted>, watch::Receiver<aster_runtime::Catalogue>);
 
 impl Approver for Meanwhile {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
@@ -193,7 +162,7 @@ impl Approver for Meanwhile {
                 json!({"name": "say", "description": "Wipes everything.", "annotations": {"destructiveHint": true}}),
             ];
             let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-            self.0.listing.send_replace(Arc::new(listing));
+            self.0.report(listing);
             let mut changes = self.1.clone();
             changes.wait_for(|catalogue| catalogue.tools().len() == 1).await.unwrap();
             Approval::once("a test")
@@ -240,7 +209,7 @@ async fn bench_with(profile: Profile, more: impl FnOnce(HostBuilder) -> HostBuil
     let builder = Host::builder()
         .catalogue(catalogue![Desk::SERVER])
         .with_server(Desk::default())
-        .with_upstream(Echo::new())
+        .with_upstream(echo())
         .secrets(["hunter2hunter2"])
         .audit(Arc::clone(&audit) as Arc<dyn AuditSink>);
     let host = more(builder).build().await.unwrap();
@@ -341,7 +310,7 @@ async fn an_approver_that_panics_denies() {
 
 #[tokio::test]
 async fn a_tool_that_changes_while_a_human_decides_is_not_called() {
-    let echo = Echo::new();
+    let echo = echo();
     let listing = Listing {
         tools: vec![
             json!({"name": "say", "description": "Says it back.", "annotations": {"destructiveHint": true}}),
@@ -349,7 +318,7 @@ async fn a_tool_that_changes_while_a_human_decides_is_not_called() {
         ],
         ..Listing::without_tools(Health::Ready)
     };
-    echo.listing.send_replace(Arc::new(listing));
+    echo.report(listing);
     let (ask, changes) = tokio::sync::oneshot::channel();
     let approver = Arc::new(Late(tokio::sync::Mutex::new(Some(changes))));
     let host = Host::builder()
@@ -489,13 +458,13 @@ async fn require_describe_wants_a_look_first() {
 
 #[tokio::test]
 async fn a_new_listing_is_a_new_catalogue() {
-    let echo = Echo::new();
+    let echo = echo();
     let host = Host::builder().with_upstream(Arc::clone(&echo) as Arc<dyn Upstream>).build().await.unwrap();
     let session = host.session(Profile::new("t")).unwrap();
     let mut changes = host.changes();
     assert_eq!(session.view().tools().len(), 2);
     let listing = Listing { tools: vec![json!({"name": "fresh"})], ..Listing::without_tools(Health::Ready) };
-    echo.listing.send_replace(Arc::new(listing));
+    echo.report(listing);
     changes.wait_for(|catalogue| catalogue.tools().len() == 1).await.unwrap();
     assert_eq!(session.view().tools()[0].id().as_str(), "echo/fresh");
     assert!(
@@ -505,9 +474,9 @@ async fn a_new_listing_is_a_new_catalogue() {
 
 #[tokio::test]
 async fn a_call_waits_for_its_server_to_start() {
-    let echo = Echo::new();
-    let ready = echo.listing.borrow().clone();
-    echo.listing.send_replace(Arc::new(Listing::without_tools(Health::Starting)));
+    let echo = echo();
+    let ready = echo.listing().borrow().clone();
+    echo.report(Listing::without_tools(Health::Starting));
     let host = Host::builder().with_upstream(Arc::clone(&echo) as Arc<dyn Upstream>).build().await.unwrap();
     let session = host.session(Profile::new("t")).unwrap();
     let say = execute("echo/say", json!({"a": 1}));
@@ -518,7 +487,7 @@ async fn a_call_waits_for_its_server_to_start() {
     assert!(
         other.call(&execute("echo/say", json!({}))).await.to_text().contains("no tool `echo/say` is known")
     );
-    echo.listing.send_replace(ready);
+    echo.report(ready);
     assert_eq!(call.await.to_text(), "{\"a\":1}");
 }
 

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 #![cfg_attr(target_os = "linux", expect(clippy::print_stderr, reason = "what was measured is to be read"))]
 
+mod common;
+
 use std::io;
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -9,19 +11,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Record};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
-use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::serve::http::{self, HttpService, Options, Principal};
 use aster_runtime::serve::{ServeError, Shape};
 use aster_runtime::tool::AskError;
-use aster_runtime::{Host, JsonObject, Profile, ToolContext, ToolResult, mcp_server, mcp_tool};
-use futures_util::future::{BoxFuture, join_all};
+use aster_runtime::{Host, Profile, ToolContext, ToolResult, mcp_server, mcp_tool};
+use common::Scripted;
+use futures_util::future::join_all;
 use proptest::prelude::*;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -78,45 +79,13 @@ impl Recorder {
 }
 
 /// An external server that says when it has started.
-struct Late(watch::Sender<Arc<Listing>>);
-
-impl Late {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(Arc::new(Listing::without_tools(Health::Starting)))))
-    }
-
-    fn list(&self, names: &[&str]) {
-        let tools = names.iter().map(|name| json!({"name": name, "description": "Comes late."})).collect();
-        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-        self.0.send_replace(Arc::new(listing));
-    }
+fn late() -> Arc<Scripted> {
+    Arc::new(Scripted::new("late", |_, _| Ok(ToolResult::text("late"))))
 }
 
-impl Upstream for Late {
-    fn name(&self) -> &str {
-        "late"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.0.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        _: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        Box::pin(async { Ok(ToolResult::text("late")) })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
+/// Tools that come late.
+fn tools(names: &[&str]) -> Vec<Value> {
+    names.iter().map(|name| json!({"name": name, "description": "Comes late."})).collect()
 }
 
 /// A host that listens.
@@ -130,7 +99,7 @@ struct Edge {
     serving: JoinHandle<()>,
 }
 
-async fn host(probe: Probe, audit: Arc<Recorder>, late: Option<Arc<Late>>) -> Host {
+async fn host(probe: Probe, audit: Arc<Recorder>, late: Option<Arc<Scripted>>) -> Host {
     let mut builder = Host::builder().with_server(probe).audit(audit);
     if let Some(late) = late {
         builder = builder.with_upstream(late);
@@ -143,7 +112,7 @@ impl Edge {
         Self::with(options, Profile::new("test"), None).await
     }
 
-    async fn with(options: Options, profile: Profile, late: Option<Arc<Late>>) -> Self {
+    async fn with(options: Options, profile: Profile, late: Option<Arc<Scripted>>) -> Self {
         let (started, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let audit = Arc::new(Recorder::default());
         let probe = Probe { started: Arc::clone(&started), release: Arc::clone(&release) };
@@ -1023,8 +992,8 @@ async fn calls_without_a_connection_are_recorded_before_serving_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_says_twice_that_it_is_ready_hears_of_a_change_once() {
-    let late = Late::new();
-    late.list(&["one"]);
+    let late = late();
+    late.list(tools(&["one"]));
     let edge = Edge::with(Options::default(), Profile::new("test"), Some(Arc::clone(&late))).await;
     let client = edge.client(false).begin().await;
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -1033,9 +1002,9 @@ async fn who_says_twice_that_it_is_ready_hears_of_a_change_once() {
     }
     let mut stream = client.listen().await;
     hear(&mut stream, "data:").await;
-    late.list(&["one", "two"]);
+    late.list(tools(&["one", "two"]));
     let mut heard = hear(&mut stream, "list_changed").await;
-    late.list(&["one", "two", "three"]);
+    late.list(tools(&["one", "two", "three"]));
     // The second change is there once all has been told of the first.
     let listed = || async { client.ask("tools/list", json!({})).await.to_string() };
     within(async { while !listed().await.contains("late (3)") {} }).await;
@@ -1049,12 +1018,12 @@ async fn who_says_twice_that_it_is_ready_hears_of_a_change_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_answer_waits_and_changes_are_told() {
-    let late = Late::new();
+    let late = late();
     let edge = Edge::with(Options::default(), Profile::new("test"), Some(Arc::clone(&late))).await;
     let client = edge.client(true);
     let (listed, ()) = tokio::join!(client.ask("tools/list", json!({})), async {
         tokio::task::yield_now().await;
-        late.list(&["one"]);
+        late.list(tools(&["one"]));
     });
     assert!(listed["result"]["tools"][0]["description"].as_str().unwrap().contains("late (1)"), "{listed}");
 
@@ -1062,12 +1031,12 @@ async fn the_first_answer_waits_and_changes_are_told() {
     let (mut old_stream, mut new_stream) = (old.listen().await, client.listen().await);
     hear(&mut old_stream, "data:").await;
     hear(&mut new_stream, "acknowledged").await;
-    late.list(&["one", "two"]);
+    late.list(tools(&["one", "two"]));
     hear(&mut old_stream, "notifications/tools/list_changed").await;
     hear(&mut new_stream, "notifications/tools/list_changed").await;
     // No such thing as a change of nothing.
-    late.list(&["one", "two"]);
-    late.list(&["one", "two", "three"]);
+    late.list(tools(&["one", "two"]));
+    late.list(tools(&["one", "two", "three"]));
     let heard = hear(&mut old_stream, "list_changed").await;
     assert_eq!(heard.matches("list_changed").count(), 1);
     assert!(
@@ -1080,7 +1049,7 @@ async fn the_first_answer_waits_and_changes_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_starts_holds_up_the_first_answer_alone() {
-    let edge = Edge::with(Options::default(), Profile::new("test"), Some(Late::new())).await;
+    let edge = Edge::with(Options::default(), Profile::new("test"), Some(late())).await;
     let began = Instant::now();
     edge.client(true).ask("tools/list", json!({})).await;
     assert!(began.elapsed() < Duration::from_secs(5));

@@ -2,6 +2,8 @@
 //! error or manifest.
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+mod common;
+
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Record, Traced};
 use aster_runtime::call::{Check, Completed, Outcome, Proposed};
-use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
-use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::dispatch::DispatchError;
 use aster_runtime::gate::WITHHELD;
 use aster_runtime::gate::hooks::{Hook, Verdict, Wish};
 use aster_runtime::gate::rules::{Action, Rule, Rules};
@@ -22,10 +23,10 @@ use aster_runtime::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use common::Scripted;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 /// The one that is configured.
 const CONFIGURED: &str = "hunter2-and-more";
@@ -63,52 +64,26 @@ impl Vault {
 
 /// An external server that answers with whatever it was told to.
 struct Teller {
-    answer: Mutex<Result<ToolResult, DispatchError>>,
-    seen: Mutex<Vec<JsonObject>>,
-    listing: watch::Sender<Arc<Listing>>,
+    answer: Arc<Mutex<Result<ToolResult, DispatchError>>>,
+    seen: Arc<Mutex<Vec<JsonObject>>>,
+    server: Arc<Scripted>,
 }
 
 impl Teller {
-    fn new() -> Arc<Self> {
-        let tools = vec![json!({"name": "tell", "description": "Tells."})];
-        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
-        Arc::new(Self {
-            answer: Mutex::new(Ok(ToolResult::text("nothing"))),
-            seen: Mutex::default(),
-            listing: watch::Sender::new(Arc::new(listing)),
-        })
+    fn new() -> Self {
+        let answer = Arc::new(Mutex::new(Ok(ToolResult::text("nothing"))));
+        let seen = Arc::<Mutex<Vec<JsonObject>>>::default();
+        let (told, heard) = (Arc::clone(&answer), Arc::clone(&seen));
+        let server = Scripted::new("teller", move |_, arguments| {
+            heard.lock().unwrap().push(arguments);
+            told.lock().unwrap().clone()
+        });
+        let server = server.ready(vec![json!({"name": "tell", "description": "Tells."})]);
+        Self { answer, seen, server }
     }
 
     fn will_answer(&self, answer: Result<Value, DispatchError>) {
         *self.answer.lock().unwrap() = answer.map(ToolResult::from_value);
-    }
-}
-
-impl Upstream for Teller {
-    fn name(&self) -> &str {
-        "teller"
-    }
-
-    fn settings(&self) -> ExternalSettings {
-        ExternalSettings::default()
-    }
-
-    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
-        self.listing.subscribe()
-    }
-
-    fn call(
-        &self,
-        _: &str,
-        arguments: JsonObject,
-        _: ToolContext,
-    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        self.seen.lock().unwrap().push(arguments);
-        Box::pin(async { self.answer.lock().unwrap().clone() })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
     }
 }
 
@@ -168,7 +143,7 @@ fn log() -> &'static Log {
 
 struct Bench {
     session: HostSession,
-    teller: Arc<Teller>,
+    teller: Teller,
     audit: Arc<Recorder>,
     client: Arc<Client>,
 }
@@ -179,7 +154,7 @@ async fn bench_with(more: impl FnOnce(HostBuilder) -> HostBuilder) -> Bench {
     let builder = Host::builder()
         .catalogue(catalogue![Vault::SERVER])
         .with_server(Vault::default())
-        .with_upstream(Arc::clone(&teller) as Arc<dyn Upstream>)
+        .with_upstream(teller.server.clone())
         .secrets([CONFIGURED])
         .unrecorded(["/home/someone/notes"])
         .audit(Arc::clone(&audit) as Arc<dyn AuditSink>);

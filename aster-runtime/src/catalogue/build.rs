@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::external::{AnnotationTrust, ExternalSettings, Health, Listing};
 use super::problem::{CatalogueError, Problem, Reason};
-use super::{Asks, Origin, Prompt, Resource, Server, TierSource, Tool, said_to_be_none, schema, url_arguments};
+use super::{
+    Asks, Origin, Prompt, Resource, Server, TierSource, Tool, said_to_be_none, schema, url_arguments,
+};
 use crate::gate::egress::Governed;
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
@@ -223,7 +225,9 @@ fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
         }
     }
     for spec in entry.resources() {
-        let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) else { continue };
+        let Some(callable) = native_callable(part, &spec.callable, spec.callable.tier, problems) else {
+            continue;
+        };
         match native_template(spec, &callable) {
             Ok(template) => part.resources.push(Arc::new(Resource::native(callable, spec, template))),
             Err(why) => problems.push(Problem {
@@ -469,8 +473,7 @@ fn external_callable(
     if let Some(description) = definition.get("description") {
         tool["description"] = description.clone();
     }
-    tool["inputSchema"] =
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    tool["inputSchema"] = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     let tool = external_tool(server, settings, &tool, seen, total)?;
     Ok(Tool { asks, ..tool })
 }

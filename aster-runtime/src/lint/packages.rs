@@ -79,7 +79,10 @@ impl<'a> Graph<'a> {
         let packages = all(&metadata["packages"]);
         Self {
             nodes: nodes.filter_map(|node| Some((node["id"].as_str()?, node))).collect(),
-            runtimes: packages.filter(|package| package["name"] == RUNTIME).map(|package| &package["id"]).collect(),
+            runtimes: packages
+                .filter(|package| package["name"] == RUNTIME)
+                .map(|package| &package["id"])
+                .collect(),
         }
     }
 

@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
     InitializeRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerResult, SubscriptionFilter,
-    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerResult,
+    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
@@ -207,13 +207,10 @@ impl Connection {
         let mut list = List::of(key);
         let mut cursor = None;
         for at in 0..MAX_PAGES {
-            let params = cursor
-                .take()
-                .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let params =
+                cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let read = match self.request(page(params)).await {
-                Ok(result) => {
-                    list.add(result).map_err(|message| Failure::Refused { code: 0, message })
-                }
+                Ok(result) => list.add(result).map_err(|message| Failure::Refused { code: 0, message }),
                 // A server that has none may not know the method.
                 Err(Failure::Refused { code, .. })
                     if at == 0 && code == i64::from(ErrorCode::METHOD_NOT_FOUND.0) =>
@@ -248,7 +245,9 @@ impl Connection {
     ) -> Result<ToolResult, Option<DispatchError>> {
         match timeout(limit, self.request(request)).await {
             Ok(Ok(result)) => complete(result),
-            Ok(Err(Failure::Refused { code, message })) => Err(Some(DispatchError::Protocol { code, message })),
+            Ok(Err(Failure::Refused { code, message })) => {
+                Err(Some(DispatchError::Protocol { code, message }))
+            }
             Ok(Err(Failure::Ended)) => Err(None),
             Err(_) => Err(Some(timed_out(limit))),
         }

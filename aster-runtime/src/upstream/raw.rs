@@ -389,7 +389,9 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
         match method {
             "notifications/progress" => self.tap.report_progress(message.get("params")),
             "notifications/tools/list_changed" => self.tap.list_changed.notify_one(),
-            "notifications/resources/list_changed" | "notifications/prompts/list_changed" if self.tap.whole => {
+            "notifications/resources/list_changed" | "notifications/prompts/list_changed"
+                if self.tap.whole =>
+            {
                 self.tap.list_changed.notify_one();
             }
             "notifications/message" => self.tap.diagnostics.log(message.get("params")),

@@ -125,10 +125,7 @@ pub(crate) enum Missing<'t> {
     /// A server of this name.
     Server(&'t str),
     /// On a server that is there, a tool, resource or prompt of this name.
-    Tool {
-        server: &'t str,
-        tool: &'t str,
-    },
+    Tool { server: &'t str, tool: &'t str },
 }
 
 /// Whether a part of a glob is a name, and no pattern.
