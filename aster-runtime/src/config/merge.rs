@@ -348,6 +348,7 @@ impl Merger<'_> {
                 .map(|(names, _)| names.clone())
                 .unwrap_or_default(),
             pins: server.pins.map_or(self.pins, |(pins, _)| pins),
+            ..ExternalSettings::default()
         };
         if origin == Origin::User {
             return settings;

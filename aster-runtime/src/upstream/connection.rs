@@ -10,8 +10,8 @@ use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
     InitializeRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerResult,
-    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
@@ -173,14 +173,13 @@ impl Connection {
     pub(super) async fn listing(&self) -> Result<Listing, Failure> {
         let tools = self.list("tools", page!(ListToolsRequest)).await?;
         let mut listing = Listing { tools, ..self.said() };
-        let capabilities = self.service.peer_info().map(|info| &info.capabilities).filter(|_| self.tap.whole);
-        let has = |what: fn(&ServerCapabilities) -> bool| capabilities.is_some_and(what);
-        if has(|capabilities| capabilities.resources.is_some()) {
+        let capabilities = self.service.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
+        if self.tap.whole && capabilities.resources.is_some() {
             listing.resources = self.list_if_possible("resources", page!(ListResourcesRequest)).await?;
             let templates = page!(ListResourceTemplatesRequest);
             listing.resources.extend(self.list_if_possible("resourceTemplates", templates).await?);
         }
-        if has(|capabilities| capabilities.prompts.is_some()) {
+        if self.tap.whole && capabilities.prompts.is_some() {
             listing.prompts = self.list_if_possible("prompts", page!(ListPromptsRequest)).await?;
         }
         Ok(listing)
@@ -669,17 +668,17 @@ mod tests {
 
     #[test]
     fn a_list_is_capped() {
-        let tools: Vec<_> = (0..MAX_TOOLS + 1).map(|number| json!({"name": number})).collect();
-        let mut list = ToolList::default();
+        let tools: Vec<_> = (0..MAX_ITEMS + 1).map(|number| json!({"name": number})).collect();
+        let mut list = List::of("tools");
         assert_eq!(list.add(json!({"tools": tools, "nextCursor": "more"})), Ok(None));
-        assert_eq!(list.tools.len(), MAX_TOOLS);
+        assert_eq!(list.items.len(), MAX_ITEMS);
 
-        let mut list = ToolList::default();
-        let big = json!({"description": "x".repeat(MAX_TOOL_BYTES)});
+        let mut list = List::of("tools");
+        let big = json!({"description": "x".repeat(MAX_LIST_BYTES)});
         assert_eq!(
             list.add(json!({"tools": [{"name": "a"}, big, {"name": "b"}], "nextCursor": "more"})),
             Ok(None)
         );
-        assert_eq!(list.tools, [json!({"name": "a"})]);
+        assert_eq!(list.items, [json!({"name": "a"})]);
     }
 }

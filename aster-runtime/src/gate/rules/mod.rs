@@ -36,7 +36,7 @@ pub use when::Hint;
 use test::Reading;
 use when::When;
 
-use crate::catalogue::{TierSource, Tool};
+use crate::catalogue::{Server, TierSource, Tool};
 use crate::spec::Tier;
 use crate::tool::JsonObject;
 
