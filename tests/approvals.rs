@@ -13,7 +13,7 @@ use aster_runtime::gate::approval::{Approval, ApprovalRequest, ApprovalScope, Ap
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
 use aster_runtime::testing::Recording;
-use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolContext, ToolResult};
+use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolResult};
 use aster_runtime::{CallOptions, Host, HostBuilder, HostSession, Profile, catalogue, mcp_tool};
 use common::Scripted;
 use futures_util::future::BoxFuture;

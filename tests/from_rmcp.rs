@@ -129,7 +129,7 @@ impl ServerHandler for Broken {
     async fn initialize(
         &self,
         _: rmcp::model::InitializeRequestParams,
-        _: rmcp::service::RequestContext<RoleServer>,
+        _: RequestContext<RoleServer>,
     ) -> Result<rmcp::model::InitializeResult, ErrorData> {
         Err(ErrorData::internal_error("the licence has run out", None))
     }
@@ -251,7 +251,7 @@ async fn its_resources_and_prompts_are_read_through_the_gate_as_well() {
     let hours = session.read_resource("library://hours", CallOptions::default()).await;
     assert_eq!(
         hours.result.into_value()["contents"][0],
-        json!({"uri": "library://hours", "mimeType": "text", "text": "read at library://hours"})
+        json!({"uri": "library://hours", "mimeType": "text/plain", "text": "read at library://hours"})
     );
     // The tier that was declared for it, and nobody to approve.
     let book = session.read_resource("library://books/a%20b", CallOptions::default()).await;

@@ -16,8 +16,8 @@ use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
 use aster_runtime::testing::{Answer, TestHost};
 use aster_runtime::{
-    CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolContext, ToolId,
-    ToolResult, mcp_server, mcp_tool,
+    CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolId, ToolResult,
+    mcp_server, mcp_tool,
 };
 use common::Scripted;
 use futures_util::future::BoxFuture;
