@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use aster_runtime::lint::{self, Rule};
+use aster_runtime::testing::Suite;
 use aster_runtime::{Entry, Location, NativeCatalogue, ServerSpec, mcp_server};
 use tempfile::TempDir;
 
@@ -96,6 +97,15 @@ fn a_server_crate_that_is_not_linked_is_found_with_both_places() {
     assert!(finding.places[0].ends_with("app/Cargo.toml:7"), "{finding}");
     assert!(finding.places[1].ends_with("clock-tools/src/lib.rs:4"), "{finding}");
     assert!(finding.help.contains("clock_tools::"), "{finding}");
+
+    // The test that `catalogue_tests!` makes of it fails with the same words.
+    let suite = |catalogue| {
+        let suite = Suite { catalogue, agents: &[], accepted: &[], package: app.to_str().unwrap() };
+        std::panic::catch_unwind(|| suite.server_crates_are_linked())
+    };
+    let failed = suite(NativeCatalogue::EMPTY).unwrap_err();
+    assert!(failed.downcast_ref::<String>().unwrap().contains(&finding.to_string()));
+    suite(LINKED).unwrap();
 
     assert_eq!(lint::unlinked(&app, &[LINKED]), Ok(Vec::new()));
     let nowhere = lint::unlinked(&folder.path().join("nowhere"), &[]).unwrap_err();
