@@ -21,7 +21,7 @@ use crate::boot::{DeadName, Found, Names, Promise};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource, Server,
+    self, Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource,
     Tool, external_part, native_parts, raise,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
@@ -947,7 +947,7 @@ impl HostSession {
         let resources = parts.values().flat_map(|part| &part.resources).any(|one| may_see(one.callable()));
         let prompts = parts.values().flat_map(|part| &part.prompts).any(|one| may_see(one.callable()));
         // What a mounted server has is not known before it has started.
-        let starts = |server: &Server| server.native && server.health == Health::Starting;
+        let starts = |server: &catalogue::Server| server.native && server.health == Health::Starting;
         let starting =
             parts.values().any(|part| starts(&part.server) && passes(&ToolId::new(&part.server.name, "")));
         (resources || starting, prompts || starting)
