@@ -21,8 +21,8 @@ use crate::boot::{DeadName, Found, Names, Promise};
 use crate::bridge::{self, BridgeError, ExecuteRequest, Request};
 use crate::call::{Check, Completed, Denied, Outcome, Proposed};
 use crate::catalogue::{
-    self, Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource,
-    Tool, external_part, native_parts, raise,
+    Catalogue, CatalogueError, ExternalSettings, Health, Listing, NativeCatalogue, Part, Resource, Tool,
+    external_part, native_parts, raise,
 };
 use crate::dispatch::{self, DispatchError, Routes, Upstream};
 use crate::gate::approval::Approver;
@@ -947,7 +947,7 @@ impl HostSession {
         let resources = parts.values().flat_map(|part| &part.resources).any(|one| may_see(one.callable()));
         let prompts = parts.values().flat_map(|part| &part.prompts).any(|one| may_see(one.callable()));
         // What a mounted server has is not known before it has started.
-        let starts = |server: &catalogue::Server| server.native && server.health == Health::Starting;
+        let starts = |server: &crate::catalogue::Server| server.native && server.health == Health::Starting;
         let starting =
             parts.values().any(|part| starts(&part.server) && passes(&ToolId::new(&part.server.name, "")));
         (resources || starting, prompts || starting)
