@@ -20,13 +20,14 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let deprecated = deprecated();
     let tiers_about = format!("The tier of each tool of `{}`.", server.name);
     let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
-    let maps = |spec: TokenStream| {
+    let tiers = |spec: &TokenStream| quote_spanned!(mixed=> &#private::tiers::<{ #spec.tools.len() }>(#spec));
+    let maps = |spec: TokenStream, tiers: TokenStream| {
         quote_spanned! {mixed=>
             #[doc = #about]
             #deprecated
             pub const SERVER: &'static #private::ServerSpec = &#constant;
             #[doc = #tiers_about]
-            pub const TIERS: &'static [#private::Tier] = &#private::tiers::<{ #spec.tools.len() }>(#spec);
+            pub const TIERS: &'static [#private::Tier] = #tiers;
             #[doc = #groups_about]
             pub const GROUPS: &'static [&'static str] = &#private::groups::<{ #spec.tools.len() }>(#spec);
         }
@@ -38,11 +39,14 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
             let name = enum_of(ident);
             let constant = quote_spanned!(mixed=> <#ty>::SERVER);
             let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
-            let maps = maps(constant);
+            let tiers = tiers(&constant);
+            // By the trait, so that of two blocks rustc has no more to say than that there are two.
+            let maps = maps(constant, quote_spanned!(mixed=> <#ty as #private::NativeServer>::TIERS));
             quote_spanned! {mixed=>
                 impl #ty { #maps }
                 impl #private::NativeServer for #ty {
                     const SPEC: &'static #private::ServerSpec = <#ty>::SERVER;
+                    const TIERS: &'static [#private::Tier] = #tiers;
                     fn __implemented_by_the_macro() {}
                 }
                 #list
@@ -53,7 +57,8 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
             let name = Ident::new("Tool", Span::call_site());
             let constant = quote_spanned!(mixed=> SERVER);
             let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
-            let maps = maps(constant);
+            let tiers = tiers(&constant);
+            let maps = maps(constant, tiers);
             quote_spanned! {mixed=>
                 #maps
                 #list
@@ -139,12 +144,18 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
         }
         ServerHome::Impl(..) => option(private, server.group.as_ref()),
     };
-    let (scope, start, at) = match &server.home {
+    let (scope, tiers, start, at) = match &server.home {
         ServerHome::Impl(ty, ident) => {
             let ty = ty.to_token_stream();
-            (quote!(Self::), quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }), ident)
+            let tiers = quote!(<Self as #private::NativeServer>::TIERS);
+            (
+                quote!(Self::),
+                tiers,
+                quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }),
+                ident,
+            )
         }
-        ServerHome::Module(ident) => (quote!(), quote!(#private::start_stateless), ident),
+        ServerHome::Module(ident) => (quote!(), quote!(TIERS), quote!(#private::start_stateless), ident),
     };
     let specs = |kind| {
         let specs = of_kind(server, kind).map(|callable| {
@@ -164,7 +175,7 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
             instructions: #instructions,
             group: #group,
             tools: #tools,
-            tiers: || #scope TIERS,
+            tiers: || #tiers,
             resources: #resources,
             prompts: #prompts,
             start: #start,

@@ -216,7 +216,7 @@ fn add_native(part: &mut Part, entry: &Entry, problems: &mut Vec<Problem>) {
             problems.push(Problem {
                 server: spec.server.to_owned(),
                 tool: Some(spec.name.to_owned()),
-                reason: Reason::Tier { said: spec.tier, listed: tier },
+                reason: Reason::OtherTier { said: spec.tier, listed: tier },
             });
         }
         if let Some(tool) = native_callable(part, spec, tier.unwrap_or(spec.tier), problems) {

@@ -57,7 +57,7 @@ pub enum Reason {
         second: String,
     },
     /// The tool's own tier is not the one that `TIERS` of its server has in its place.
-    Tier {
+    OtherTier {
         /// What its attribute says.
         said: Tier,
         /// What `TIERS` has; nothing where it is too short.
@@ -117,10 +117,10 @@ impl fmt::Display for Reason {
             Self::DuplicateUri { uri, first, second } => {
                 write!(f, "another resource has the URI `{uri}`: first at {first}, again at {second}")
             }
-            Self::Tier { said, listed: Some(listed) } => {
+            Self::OtherTier { said, listed: Some(listed) } => {
                 write!(f, "its attribute says {said}, and `TIERS` of its server says {listed}")
             }
-            Self::Tier { said, listed: None } => {
+            Self::OtherTier { said, listed: None } => {
                 write!(f, "its attribute says {said}, and `TIERS` of its server says nothing")
             }
             Self::Uri(why) => write!(f, "the URI cannot be used: {why}"),
