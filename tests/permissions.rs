@@ -178,7 +178,7 @@ async fn a_rule_denies_one_call_and_says_why_to_the_model_and_where_to_the_recor
 
 #[tokio::test]
 async fn an_argument_can_raise_one_call() {
-    let large = Test::range(Some(100.0), None).unwrap();
+    let large = Test::range(Some(100.into()), None).unwrap();
     let ask = || {
         rule(Action::Ask).reason("much").tools(["desk/add"]).unwrap().argument("/a", [large.clone()]).unwrap()
     };

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Number;
 use tokio::sync::watch;
 
 use super::file::Reader;
@@ -529,9 +530,12 @@ impl RuleReader<'_, '_> {
         self.made(made, node.at, what)
     }
 
-    fn number(&mut self, node: &Node, what: &str) -> Option<f64> {
+    fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
         let number = match &node.value {
-            Value::Number(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+            Value::Number(text) => {
+                let whole = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+                whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+            }
             _ => None,
         };
         if number.is_none() {
