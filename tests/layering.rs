@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("scan", &["catalogue", "text"]),
     ("pins", &["catalogue", "canonical", "text"]),
-    ("gate::rules", &["gate::egress", "catalogue", "glob", "id", "spec", "tool"]),
+    ("gate::rules", &["gate::egress", "gate::secrets", "catalogue", "glob", "id", "spec", "tool"]),
     ("scope", &["gate::rules", "catalogue", "glob", "id", "session", "spec"]),
     ("search", &["catalogue", "scope", "id"]),
     ("inject", &["scope", "catalogue", "search", "id", "provider", "text"]),
