@@ -351,7 +351,8 @@ impl HostBuilder {
                 gate.endpoints.insert(name.clone(), endpoint);
             }
             let listing = upstream.listing().borrow().clone();
-            let (part, _) = trusted_part(&name, &upstream.settings(), &listing, self.pins.as_deref());
+            let (part, _) =
+                trusted_part(&name, &upstream.settings(), &listing, &gate.secrets, self.pins.as_deref());
             if parts.insert(name.clone(), Arc::new(part)).is_some() {
                 return Err(HostError::DuplicateServer(name));
             }
@@ -471,7 +472,8 @@ impl Shared {
     fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
-            watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream), self.pins.clone()));
+            let (host, secrets) = (Arc::downgrade(self), self.gate.secrets.clone());
+            watchers.spawn(follow(host, Arc::clone(upstream), secrets, self.pins.clone()));
         }
         watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
         watchers.spawn(follow_rules(Arc::downgrade(self), self.gate.rules.clone()));
@@ -513,19 +515,32 @@ async fn follow_rules(host: Weak<Shared>, mut rules: watch::Receiver<Arc<Rules>>
     }
 }
 
-/// What a server lists, without what is not trusted, and whether there is such.
+/// What a server lists, without secrets and without what is not trusted, and whether there is such.
 fn trusted_part(
     name: &str,
     settings: &ExternalSettings,
     listing: &Listing,
+    secrets: &SecretPolicy,
     store: Option<&dyn PinStore>,
 ) -> (Part, bool) {
-    let mut part = external_part(name, settings, listing);
+    let mut part = match listing.without_secrets(name, secrets) {
+        None => external_part(name, settings, listing),
+        Some((clean, problems)) => {
+            let mut part = external_part(name, settings, &clean);
+            part.problems.extend(problems);
+            part
+        }
+    };
     let quarantined = store.is_some_and(|store| pins::check(&mut part, settings.pins, store));
     (part, quarantined)
 }
 
-async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>, store: Option<Arc<dyn PinStore>>) {
+async fn follow(
+    host: Weak<Shared>,
+    upstream: Arc<dyn Upstream>,
+    secrets: SecretPolicy,
+    store: Option<Arc<dyn PinStore>>,
+) {
     let mut listing = upstream.listing();
     // What came between the first look and this one counts as a change.
     listing.mark_changed();
@@ -539,11 +554,12 @@ async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>, store: Option<A
         let current = listing.borrow_and_update().clone();
         let settings = upstream.settings();
         let name = upstream.name().to_owned();
-        let pins = store.clone();
+        let (secrets, pins) = (secrets.clone(), store.clone());
         modified = pins.as_ref().and_then(|pins| pins.modified(&name));
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
-        let checked =
-            tokio::task::spawn_blocking(move || trusted_part(&name, &settings, &current, pins.as_deref()));
+        let checked = tokio::task::spawn_blocking(move || {
+            trusted_part(&name, &settings, &current, &secrets, pins.as_deref())
+        });
         let part = match checked.await {
             Ok((part, waits)) => {
                 quarantined = waits;

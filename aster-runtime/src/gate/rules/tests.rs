@@ -459,6 +459,9 @@ fn lint_finds_what_never_decides() {
         at(12, Action::Ask).argument("/a", [Test::range(Some(3.into()), None).unwrap()]).unwrap(),
         at(13, Action::Allow).native(true),
         at(14, Action::Deny).tools(["*/delete_y"]).unwrap(),
+        // What they say of secrets is said nowhere else.
+        at(15, Action::Ask).tools(["files/read"]).unwrap().secrets(Outgoing::Redact),
+        at(16, Action::Allow).native(true).secrets(Outgoing::Redact),
     ]);
     let found: Vec<String> = lint(&rules, &landscape)
         .into_iter()
