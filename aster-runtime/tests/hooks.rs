@@ -247,6 +247,21 @@ async fn a_hook_that_fails_refuses_the_call() {
             Box::new(script(r#"echo '{"hookSpecificOutput": {"permisionDecision": "deny"}}'"#)),
             "its output is no answer of a hook",
         ),
+        (
+            "a list of words",
+            Box::new(script(r#"echo '[null, null, "approve", null, false, null, null, null]'"#)),
+            "its output is no answer of a hook",
+        ),
+        (
+            "a list within",
+            Box::new(script(r#"echo '{"hookSpecificOutput": ["PreToolUse", "allow", null, null, null, null]}'"#)),
+            "its output is no answer of a hook",
+        ),
+        (
+            "no text",
+            Box::new(script(r#"printf '{"systemMessage": "\377", "decision": "approve"}'"#)),
+            "its output is not UTF-8",
+        ),
         ("later", Box::new(script(r#"echo '{"async": true}'"#)), "it answers later"),
     ];
     for (name, make, told) in cases {

@@ -99,6 +99,17 @@ impl RuleFiles {
         Follower::new(self.clone()).read
     }
 
+    /// What files with these bytes would say, the user's and the project's: for those who throw junk at it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn would_read(&self, user: Option<&[u8]>, project: Option<&[u8]>) -> RulesRead {
+        let at = |folder: &str, bytes: &[u8]| (Path::new(folder).join(FILE_NAME), Ok(bytes.to_vec()));
+        let snapshot = [user.map(|bytes| at("/user", bytes)), project.map(|bytes| at("/project", bytes))];
+        let mut follower = Follower::of(self.clone());
+        follower.apply(snapshot);
+        follower.read
+    }
+
     /// Reads the files and follows them: whenever one has changed and stayed so for a moment, there are new rules. What is
     /// wrong is logged. Ends when nobody listens any more. Must be called within a runtime.
     #[must_use]
@@ -180,15 +191,20 @@ struct Follower {
 impl Follower {
     fn new(files: RuleFiles) -> Self {
         let first = files.snapshot();
+        let mut follower = Self::of(files);
+        follower.apply(first);
+        follower
+    }
+
+    /// One that has read nothing.
+    fn of(files: RuleFiles) -> Self {
         let read = RulesRead {
             rules: Rules::default(),
             problems: Vec::new(),
             warnings: Vec::new(),
             files: Vec::new(),
         };
-        let mut follower = Self { files, read, applied: [None, None], pending: None, good: BTreeMap::new() };
-        follower.apply(first);
-        follower
+        Self { files, read, applied: [None, None], pending: None, good: BTreeMap::new() }
     }
 
     /// Takes what two looks one after the other have seen.
