@@ -1,0 +1,75 @@
+//! The log on standard error, in which no secret stands, whoever writes it.
+
+use std::io::{self, Write};
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use aster_runtime::gate::secrets::{Redactor, Severity};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Begins to log what `ASTER_LOG` says.
+pub(crate) fn start() {
+    let filter = filter(std::env::var("ASTER_LOG").ok().as_deref());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Discreet).init();
+}
+
+/// What is logged: errors unless the variable says otherwise. The SDK logs whole messages, and in them what servers say of
+/// themselves, so that below a warning it is heard only where it is named. An answer to a client that is gone is an error to
+/// it, and to nobody else.
+fn filter(said: Option<&str>) -> EnvFilter {
+    let said = said.unwrap_or("error,rmcp::service=off");
+    let filter = EnvFilter::try_new(said).unwrap_or_else(|_| EnvFilter::new("error"));
+    let louder = filter.max_level_hint().is_none_or(|level| level > LevelFilter::WARN);
+    match louder && !said.contains("rmcp") {
+        true => EnvFilter::try_new(format!("{said},rmcp=warn")).unwrap_or(filter),
+        false => filter,
+    }
+}
+
+/// What is kept out of the log: whatever looks like a secret, and once a configuration has been read its values.
+static SECRETS: LazyLock<RwLock<Redactor>> = LazyLock::new(|| RwLock::new(redactor(&[])));
+
+fn redactor(values: &[&str]) -> Redactor {
+    Redactor::new(values).with_formats(Severity::Medium)
+}
+
+/// Keeps these values out of the log from now on, instead of those that were named before.
+pub(crate) fn keep_out<'a>(values: impl IntoIterator<Item = &'a String>) {
+    let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
+    *SECRETS.write().unwrap_or_else(PoisonError::into_inner) = redactor(&values);
+}
+
+/// Standard error without secrets. An event is written at once, so that none is cut in two.
+struct Discreet;
+
+impl Write for Discreet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let secrets = SECRETS.read().unwrap_or_else(PoisonError::into_inner);
+        io::stderr().lock().write_all(secrets.redact(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sdk_is_heard_where_it_is_named() {
+        for (said, expected) in [
+            (None, "rmcp::service=off,error"),
+            (Some("info"), "rmcp=warn,info"),
+            (Some("aster_runtime=debug"), "aster_runtime=debug,rmcp=warn"),
+            (Some("warn"), "warn"),
+            (Some("info,rmcp=debug"), "rmcp=debug,info"),
+            (Some("=="), "error"),
+        ] {
+            assert_eq!(filter(said).to_string(), expected, "{said:?}");
+        }
+    }
+}
