@@ -1092,7 +1092,9 @@ impl HostSession {
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
-            Span::current().record("gen_ai.tool.name", tool.id().as_str());
+            let span = Span::current();
+            span.record("gen_ai.tool.name", tool.id().as_str());
+            span.record("otel.name", format!("{} {}", target.method(), tool.id()));
             self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
@@ -1143,14 +1145,24 @@ impl HostSession {
             () = cancellation.cancelled() => Err(Ended::Cancelled),
             ended = way.instrument(span.clone()) => ended,
         };
+        if let Some(tier) = trail.tier() {
+            span.record("aster.tier", tier.name());
+        }
         let completed = self.end(trail, ended).instrument(span.clone()).await;
+        span.record("aster.outcome", completed.outcome.name());
+        span.record("aster.decision", if completed.outcome == Outcome::Denied { "denied" } else { "admitted" });
+        if let Some(check) = completed.denied {
+            span.record("aster.check", check.name());
+        }
         if completed.outcome != Outcome::Ok {
             span.record("error.type", completed.outcome.name());
+            span.record("otel.status_code", "ERROR");
         }
         completed
     }
 
-    /// The call as a span, with the names that OpenTelemetry gives its parts.
+    /// The call as a span, with the names that OpenTelemetry gives its parts, and no more of it than who, what and what came
+    /// of it: arguments and results are for the audit alone.
     ///
     /// Source: OpenTelemetry's semantic conventions for generative AI, MCP server spans.
     fn span(&self, target: &Target<'_>, call_id: &str) -> Span {
@@ -1158,6 +1170,8 @@ impl HostSession {
             target: "aster::call",
             "call",
             "otel.kind" = "server",
+            "otel.name" = field::Empty,
+            "otel.status_code" = field::Empty,
             "mcp.method.name" = target.method(),
             "gen_ai.operation.name" = "execute_tool",
             "gen_ai.tool.name" = field::Empty,
@@ -1165,6 +1179,10 @@ impl HostSession {
             "gen_ai.agent.name" = self.session.agent(),
             "session.id" = self.session.id(),
             "error.type" = field::Empty,
+            "aster.tier" = field::Empty,
+            "aster.decision" = field::Empty,
+            "aster.check" = field::Empty,
+            "aster.outcome" = field::Empty,
         )
     }
 

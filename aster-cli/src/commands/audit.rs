@@ -256,7 +256,7 @@ impl Line {
             (Stage::Search, ..) => format!("found {}", record.found.unwrap_or_default()),
             (Stage::Describe, ..) => "described".to_owned(),
             (_, Some(outcome), Some(Decision::Denied(check))) => {
-                format!("{} ({})", outcome.name(), serde_json::json!(check).as_str().unwrap_or_default())
+                format!("{} ({})", outcome.name(), check.name())
             }
             (_, outcome, _) => outcome.map_or("", |outcome| outcome.name()).to_owned(),
         };
