@@ -82,6 +82,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
+    ("otel", &["host"]),
     (
         "config",
         &[

@@ -4,13 +4,52 @@ use std::io::{self, Write};
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use aster_runtime::gate::secrets::{Redactor, Severity};
-use tracing_subscriber::EnvFilter;
+#[cfg(feature = "otel")]
+use aster_runtime::otel::Spans;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
-/// Begins to log what `ASTER_LOG` says.
-pub(crate) fn start() {
+/// What is logged, and where else calls are told of.
+#[must_use = "what is left is sent at the end"]
+pub(crate) struct Log {
+    #[cfg(feature = "otel")]
+    spans: Option<Spans>,
+}
+
+/// Begins to log what `ASTER_LOG` says and, where it can, to send the spans of calls where the variables of OpenTelemetry say.
+pub(crate) fn start() -> Log {
     let filter = filter(std::env::var("ASTER_LOG").ok().as_deref());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Discreet).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Discreet).with_filter(filter);
+    let registry = tracing_subscriber::registry().with(lines);
+    #[cfg(feature = "otel")]
+    {
+        let (spans, problem) = match Spans::from_env("aster") {
+            Ok(spans) => (spans, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        registry.with(spans.as_ref().map(Spans::layer)).init();
+        if let Some(problem) = problem {
+            tracing::error!("{problem}");
+        }
+        Log { spans }
+    }
+    #[cfg(not(feature = "otel"))]
+    {
+        registry.init();
+        Log {}
+    }
+}
+
+impl Log {
+    /// Sends what is left.
+    pub(crate) fn end(self) {
+        #[cfg(feature = "otel")]
+        if let Some(spans) = self.spans {
+            spans.close();
+        }
+    }
 }
 
 /// What is logged: errors unless the variable says otherwise. The SDK logs whole messages, and in them what servers say of

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misuse(&error),
     };
-    log::start();
+    let log = log::start();
     let output = Output::new(&cli.global);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     // What still runs is dropped, and with it the servers that are left; but a thread that waits for an answer on the
     // terminal must not keep the process.
     runtime.shutdown_timeout(LAST_MOMENT);
+    log.end();
     exit.into()
 }
 

@@ -50,6 +50,9 @@ use crate::tool::{
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The target of the span that each call is.
+pub const CALL_SPAN: &str = "aster::call";
+
 /// How long a call waits for its server to start.
 pub(crate) const START_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -1167,7 +1170,7 @@ impl HostSession {
     /// Source: OpenTelemetry's semantic conventions for generative AI, MCP server spans.
     fn span(&self, target: &Target<'_>, call_id: &str) -> Span {
         tracing::info_span!(
-            target: "aster::call",
+            target: CALL_SPAN,
             "call",
             "otel.kind" = "server",
             "otel.name" = field::Empty,
