@@ -214,7 +214,7 @@ async fn a_hook_that_fails_refuses_the_call() {
     let program =
         |bench: &Bench, name: &str| ProgramHook::new(Event::PreToolUse, bench.path(name).to_str().unwrap());
     type Make = Box<dyn Fn(&Bench) -> ProgramHook>;
-    let cases: [(&str, Make, &str); 10] = [
+    let cases: [(&str, Make, &str); 13] = [
         ("crash", Box::new(script("exit 1")), "it ended with exit status: 1"),
         ("signal", Box::new(script("kill -9 $$")), "it ended with signal: 9"),
         ("missing", Box::new(move |bench| program(bench, "missing")), "there is no such file"),
