@@ -53,7 +53,7 @@ pub(crate) fn load(global: &Global) -> Result<Config, Failure> {
 pub(crate) fn try_load(global: &Global) -> Result<Config, ConfigError> {
     let reserved: Vec<&str> = NATIVE.entries.iter().map(Entry::server).collect();
     let config = config::load(&sources(global), &reserved, &|name| std::env::var(name).ok())?;
-    log::keep_out(config.secret_values().iter().chain(config.private_values()));
+    log::keep_out(config.secret_values());
     Ok(config)
 }
 
@@ -217,7 +217,7 @@ async fn host(
     output: Output,
 ) -> Result<Host, Failure> {
     let token = token.map(str::to_owned);
-    log::keep_out(config.secret_values().iter().chain(config.private_values()).chain(&token));
+    log::keep_out(config.secret_values().iter().chain(&token));
     for problem in &config.warnings {
         output.warn(problem);
     }

@@ -1,5 +1,6 @@
 //! The log on standard error, in which no secret stands, whoever writes it.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -78,14 +79,18 @@ pub(crate) fn keep_out<'a>(values: impl IntoIterator<Item = &'a String>) {
     *SECRETS.write().unwrap_or_else(PoisonError::into_inner) = redactor(&values);
 }
 
+/// A text for standard error.
+pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
+    SECRETS.read().unwrap_or_else(PoisonError::into_inner).redact(text)
+}
+
 /// Standard error without secrets. An event is written at once, so that none is cut in two.
 struct Discreet;
 
 impl Write for Discreet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        let secrets = SECRETS.read().unwrap_or_else(PoisonError::into_inner);
-        io::stderr().lock().write_all(secrets.redact(&text).as_bytes())?;
+        io::stderr().lock().write_all(without_secrets(&text).as_bytes())?;
         Ok(bytes.len())
     }
 

@@ -76,8 +76,47 @@ async fn told(sandbox: &Sandbox, arguments: &[&str], code: i32) -> String {
 #[tokio::test]
 async fn one_call_is_one_span_and_says_nothing_of_what_was_said() {
     let sandbox = sandbox();
-    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/echo", "--arg", "text=canary-argument"], 0).await, @"");
-    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/fail", "{}"], 1).await, @"");
-    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/wipe", "{}"], 4).await, @"");
+    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/echo", "--arg", "text=canary-argument"], 0).await, @r"
+    service.name: aster
+    tools/call, kind 2, status 0
+      aster.decision: admitted
+      aster.outcome: ok
+      aster.tier: elevated
+      gen_ai.agent.name: aster
+      gen_ai.operation.name: execute_tool
+      gen_ai.tool.call.id: 36 characters
+      gen_ai.tool.name: peer/echo
+      mcp.method.name: tools/call
+      session.id: 36 characters
+    ");
+    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/fail", "{}"], 1).await, @r"
+    service.name: aster
+    tools/call, kind 2, status 2
+      aster.decision: admitted
+      aster.outcome: tool_error
+      aster.tier: elevated
+      error.type: tool_error
+      gen_ai.agent.name: aster
+      gen_ai.operation.name: execute_tool
+      gen_ai.tool.call.id: 36 characters
+      gen_ai.tool.name: peer/fail
+      mcp.method.name: tools/call
+      session.id: 36 characters
+    ");
+    assert_snapshot!(told(&sandbox, &["mcp", "call", "peer/wipe", "{}"], 4).await, @r"
+    service.name: aster
+    tools/call, kind 2, status 2
+      aster.check: approval
+      aster.decision: denied
+      aster.outcome: denied
+      aster.tier: restricted
+      error.type: denied
+      gen_ai.agent.name: aster
+      gen_ai.operation.name: execute_tool
+      gen_ai.tool.call.id: 36 characters
+      gen_ai.tool.name: peer/wipe
+      mcp.method.name: tools/call
+      session.id: 36 characters
+    ");
     assert_eq!(told(&sandbox, &["mcp", "list"], 0).await, "");
 }

@@ -259,6 +259,7 @@ fn a_definition_with_a_secret_is_shown_without_it() {
     let pinned = fs::read_to_string(pins(&sandbox)).unwrap();
     assert!(pinned.contains("Adds with [redacted].") && !pinned.contains(SECRET), "{pinned}");
     define(&format!("Adds by {SECRET}."));
+    assert_eq!(tools(&sandbox), [""; 0]);
     let changed = sandbox.run(&["mcp", "trust", "peer/add"]).expect(4);
     assert!(changed.stderr.contains("+   Adds by [redacted].") && !changed.stderr.contains(SECRET), "{changed}");
 }

@@ -165,7 +165,8 @@ fn nothing_that_is_served_logged_or_kept_has_a_secret() {
                 call("say", json!({"text": {"deep": [ENCODED[0], ENCODED[1], ENCODED[2]]}})),
                 call("say", json!({ CONFIGURED: 1 })),
                 call(CONFIGURED, json!({})),
-                call(&token(), json!({ "text": CONFIGURED })),
+                // A format begins where a word does, and so not after `peer__`.
+                ("tools/call", json!({"name": token(), "arguments": {"text": CONFIGURED}})),
                 call("die", json!({})),
                 call("say", json!({})),
             ];

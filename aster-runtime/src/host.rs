@@ -714,6 +714,13 @@ impl Host {
         self.shared.audit.stats()
     }
 
+    /// A name that a caller wrote, as it is repeated to the caller: in a line, and without secrets, which may stand in a log
+    /// that the caller keeps of answers.
+    #[cfg(feature = "serve")]
+    pub(crate) fn repeated(&self, name: &str) -> String {
+        text::one_line(&self.shared.redactor.redact(name), 256)
+    }
+
     /// Ends the connections to external servers, side by side, and what was started for them. The records of the audit are
     /// kept when it returns.
     pub async fn close(&self) {
@@ -1095,9 +1102,7 @@ impl HostSession {
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
-            let span = Span::current();
-            span.record("gen_ai.tool.name", tool.id().as_str());
-            span.record("otel.name", format!("{} {}", target.method(), tool.id()));
+            Span::current().record("gen_ai.tool.name", tool.id().as_str());
             self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
@@ -1173,7 +1178,7 @@ impl HostSession {
             target: CALL_SPAN,
             "call",
             "otel.kind" = "server",
-            "otel.name" = field::Empty,
+            "otel.name" = target.method(),
             "otel.status_code" = field::Empty,
             "mcp.method.name" = target.method(),
             "gen_ai.operation.name" = "execute_tool",

@@ -78,6 +78,7 @@ impl Spans {
     {
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer("aster"))
+            .with_target(false)
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
