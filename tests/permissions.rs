@@ -33,7 +33,7 @@ fn blocks(page: &str) -> Vec<&str> {
 fn the_examples_of_the_page_are_rules_without_a_fault() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/permissions.md")).unwrap();
     let blocks = blocks(&page);
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     for block in blocks {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("permissions.yaml");

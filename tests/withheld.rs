@@ -259,7 +259,8 @@ async fn a_rule_says_what_becomes_of_secrets_in_the_calls_that_it_matches() {
     let matching = |secrets: Outgoing| {
         Rule::new(Action::Allow, secrets.name()).tools(["teller/*"]).unwrap().secrets(secrets)
     };
-    let elsewhere = |secrets: Outgoing| Rule::new(Action::Allow, "else").agents(["other"]).unwrap().secrets(secrets);
+    let elsewhere =
+        |secrets: Outgoing| Rule::new(Action::Allow, "else").agents(["other"]).unwrap().secrets(secrets);
     let with = json!({"note": format!("key {}", token())});
     let without = json!({"note": "key [redacted]"});
     for (at, (all, rules, sent)) in [
@@ -290,7 +291,8 @@ async fn a_rule_says_what_becomes_of_secrets_in_the_calls_that_it_matches() {
 #[tokio::test]
 async fn a_rule_judges_what_is_left_of_a_call_without_its_secrets() {
     let redacts = Rule::new(Action::Allow, "redacts").tools(["teller/*"]).unwrap().secrets(Outgoing::Redact);
-    let denies = Rule::new(Action::Deny, "denies").argument("/note", [Test::glob(["*[[]redacted]*"]).unwrap()]);
+    let denies =
+        Rule::new(Action::Deny, "denies").argument("/note", [Test::glob(["*[[]redacted]*"]).unwrap()]);
     let rules = Rules::new([redacts, denies.unwrap()]);
     let bench = bench_with(|builder| builder.rules(rules)).await;
     let ended = bench.call("teller/tell", json!({ "note": token() })).await;
@@ -408,7 +410,7 @@ async fn a_result_of_nothing_but_secrets_is_told_in_a_hundred_places() {
     let began = Instant::now();
     let shown = bench.call("teller/tell", json!({})).await.result.into_value();
     // Where every place is compared with all before it, these are minutes.
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert!(!shown.to_string().contains(&token));
     let withheld = shown["_meta"][WITHHELD].as_array().unwrap();
     assert_eq!((withheld.len(), &withheld[100]), (101, &json!({"more": 19_900})));

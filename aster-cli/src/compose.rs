@@ -26,8 +26,8 @@ use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
-use crate::{log, progress};
 use crate::render::Output;
+use crate::{log, progress};
 
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = aster_servers::CATALOGUE;

@@ -46,7 +46,10 @@ async fn told(sandbox: &Sandbox, arguments: &[&str], code: i32) -> String {
     let traces = traces.and(header("content-type", "application/x-protobuf"));
     traces.respond_with(ResponseTemplate::new(200)).mount(&collector).await;
     let mut command = sandbox.command();
-    command.args(arguments).env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.uri()).env("ASTER_LOG", "trace,rmcp=trace");
+    command
+        .args(arguments)
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.uri())
+        .env("ASTER_LOG", "trace,rmcp=trace");
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     let mut lines = Vec::new();
@@ -61,7 +64,12 @@ async fn told(sandbox: &Sandbox, arguments: &[&str], code: i32) -> String {
             lines.push(format!("service.name: {}", text(&resource.attributes)["service.name"]));
             for span in of.scope_spans.into_iter().flat_map(|scope| scope.spans) {
                 assert!(span.parent_span_id.is_empty() && span.events.is_empty(), "{span:?}");
-                lines.push(format!("{}, kind {}, status {}", span.name, span.kind, span.status.unwrap_or_default().code));
+                lines.push(format!(
+                    "{}, kind {}, status {}",
+                    span.name,
+                    span.kind,
+                    span.status.unwrap_or_default().code
+                ));
                 let attributes = text(&span.attributes);
                 lines.extend(attributes.iter().map(|(name, value)| match *name {
                     "gen_ai.tool.call.id" | "session.id" => format!("  {name}: {} characters", value.len()),

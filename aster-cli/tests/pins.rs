@@ -261,7 +261,10 @@ fn a_definition_with_a_secret_is_shown_without_it() {
     define(&format!("Adds by {SECRET}."));
     assert_eq!(tools(&sandbox), [""; 0]);
     let changed = sandbox.run(&["mcp", "trust", "peer/add"]).expect(4);
-    assert!(changed.stderr.contains("+   Adds by [redacted].") && !changed.stderr.contains(SECRET), "{changed}");
+    assert!(
+        changed.stderr.contains("+   Adds by [redacted].") && !changed.stderr.contains(SECRET),
+        "{changed}"
+    );
 }
 
 /// Several processes that see a server for the first time at once agree on what they saw.

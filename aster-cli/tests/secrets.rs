@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 const CONFIGURED: &str = "hunter2-and-more";
 
 /// The same in base64, hexadecimal and a URL.
-const ENCODED: [&str; 3] = ["aHVudGVyMi1hbmQtbW9yZQ", "68756e746572322d616e642d6d6f7265", "hunter2%2Dand%2Dmore"];
+const ENCODED: [&str; 3] =
+    ["aHVudGVyMi1hbmQtbW9yZQ", "68756e746572322d616e642d6d6f7265", "hunter2%2Dand%2Dmore"];
 
 /// What the server has from elsewhere; in no source, or a scan of sources would find it.
 fn token() -> String {
@@ -100,7 +101,8 @@ fn files(folder: &Path) -> String {
 fn served(sandbox: &Sandbox, mode: &str, log: &str, requests: &[(&str, Value)]) -> (Vec<Value>, String) {
     let mut command = sandbox.command();
     command.args(["mcp", "serve", "--mode", mode]).env("ASTER_LOG", log);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let errors = std::thread::spawn(move || {
         let mut text = String::new();
@@ -152,7 +154,8 @@ fn nothing_that_is_served_logged_or_kept_has_a_secret() {
                 };
                 ("tools/call", params)
             };
-            let bridge = |arguments: Value| ("tools/call", json!({"name": "aster_mcp", "arguments": arguments}));
+            let bridge =
+                |arguments: Value| ("tools/call", json!({"name": "aster_mcp", "arguments": arguments}));
             let requests = [
                 ("tools/list", json!({})),
                 bridge(json!({"action": "search", "query": "says"})),

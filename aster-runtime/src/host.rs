@@ -1158,7 +1158,10 @@ impl HostSession {
         }
         let completed = self.end(trail, ended).instrument(span.clone()).await;
         span.record("aster.outcome", completed.outcome.name());
-        span.record("aster.decision", if completed.outcome == Outcome::Denied { "denied" } else { "admitted" });
+        span.record(
+            "aster.decision",
+            if completed.outcome == Outcome::Denied { "denied" } else { "admitted" },
+        );
         if let Some(check) = completed.denied {
             span.record("aster.check", check.name());
         }

@@ -254,7 +254,9 @@ async fn a_hook_that_fails_refuses_the_call() {
         ),
         (
             "a list within",
-            Box::new(script(r#"echo '{"hookSpecificOutput": ["PreToolUse", "allow", null, null, null, null]}'"#)),
+            Box::new(script(
+                r#"echo '{"hookSpecificOutput": ["PreToolUse", "allow", null, null, null, null]}'"#,
+            )),
             "its output is no answer of a hook",
         ),
         (

@@ -165,9 +165,10 @@ impl Report for Tested {
         });
         let others = self.matching.iter().filter(|matching| self.rule.as_ref() != Some(&matching.rule));
         lines.extend(others.map(|other| format!("  also matching: {} at {}", other.action, other.rule)));
-        let secrets =
-            self.matching.iter().filter_map(|rule| Some((rule.secrets?, &rule.rule)));
-        lines.extend(secrets.map(|(secrets, rule)| format!("  secrets in it: {secrets}, by the rule at {rule}")));
+        let secrets = self.matching.iter().filter_map(|rule| Some((rule.secrets?, &rule.rule)));
+        lines.extend(
+            secrets.map(|(secrets, rule)| format!("  secrets in it: {secrets}, by the rule at {rule}")),
+        );
         lines.join("\n")
     }
 }

@@ -642,7 +642,9 @@ fn chains(connection: &mut Connection) -> Result<Vec<i64>, Failed> {
 
 fn lines_after(connection: &Connection) -> String {
     let columns = connection.lines();
-    format!("SELECT sequence, {columns} FROM aster_audit WHERE chain = ?1 AND sequence > ?2 ORDER BY sequence")
+    format!(
+        "SELECT sequence, {columns} FROM aster_audit WHERE chain = ?1 AND sequence > ?2 ORDER BY sequence"
+    )
 }
 
 fn read_lines(

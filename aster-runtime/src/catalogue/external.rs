@@ -82,7 +82,9 @@ impl Listing {
             }));
         };
         for (at, tool) in self.tools.iter().enumerate() {
-            let Some((redacted, places)) = tool.as_object().and_then(|tool| policy.redact(tool)) else { continue };
+            let Some((redacted, places)) = tool.as_object().and_then(|tool| policy.redact(tool)) else {
+                continue;
+            };
             let place = format!("#{}", at + 1);
             found(Some(redacted.get("name").and_then(Value::as_str).unwrap_or(&place)), places);
             clean.get_or_insert_with(|| self.clone()).tools[at] = Value::Object(redacted);

@@ -372,8 +372,11 @@ impl RuleReader<'_, '_> {
                     warn("the rule is left out: a project can deny and ask, and not allow");
                     continue;
                 }
-                if self.base.is_some() && rule.outgoing().is_some_and(|outgoing| outgoing != Outgoing::Block) {
-                    warn("`secrets` of the rule is left out: a project can block calls with secrets, and do no less");
+                if self.base.is_some() && rule.outgoing().is_some_and(|outgoing| outgoing != Outgoing::Block)
+                {
+                    warn(
+                        "`secrets` of the rule is left out: a project can block calls with secrets, and do no less",
+                    );
                     rule = rule.secrets(None);
                 }
                 document.rules.push(rule);
@@ -567,7 +570,8 @@ impl RuleReader<'_, '_> {
     fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
         let number = match &node.value {
             Value::Number(text) => {
-                let whole = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+                let whole =
+                    text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
                 whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
             }
             _ => None,

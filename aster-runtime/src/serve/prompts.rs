@@ -63,7 +63,8 @@ impl Server {
         match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(got) => {
-                let mut result: GetPromptResult = result(got, || unknown(&self.service.host, "prompt", &request.name))?;
+                let mut result: GetPromptResult =
+                    result(got, || unknown(&self.service.host, "prompt", &request.name))?;
                 result.result_type = Some(ResultType::COMPLETE);
                 Ok(result.into())
             }
@@ -91,7 +92,10 @@ impl Server {
                         resource.template().as_str() == template && service.shape.offers(resource.id())
                     });
                     let complete = || session.complete(host::Reference::Resource(template), argument, typed);
-                    offered.then(complete).flatten().ok_or_else(|| unknown(&service.host, "resource template", template))
+                    offered
+                        .then(complete)
+                        .flatten()
+                        .ok_or_else(|| unknown(&service.host, "resource template", template))
                 }
                 // A kind that the SDK knows and this edge does not.
                 _ => {

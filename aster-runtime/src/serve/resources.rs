@@ -133,7 +133,8 @@ impl Server {
         match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(read) => {
-                let mut result: ReadResourceResult = result(read, || unknown(&self.service.host, &request.uri))?;
+                let mut result: ReadResourceResult =
+                    result(read, || unknown(&self.service.host, &request.uri))?;
                 result.result_type = Some(ResultType::COMPLETE);
                 Ok(result.into())
             }

@@ -337,7 +337,9 @@ fn read_output(event: Event, code: i32, stdout: &[u8], stderr: &[u8]) -> Result<
         Some(Named(specific)) if specific.event.as_deref().is_some_and(|said| said != event.name()) => {
             Err(format!("its answer is for another event than {}", event.name()))
         }
-        _ if output.is_async => Err("it answers later (`async`), and a call cannot be judged later".to_owned()),
+        _ if output.is_async => {
+            Err("it answers later (`async`), and a call cannot be judged later".to_owned())
+        }
         _ => Ok(output),
     }
 }
