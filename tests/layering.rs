@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("scan", &["catalogue", "pointer", "text"]),
     ("pins", &["catalogue", "canonical", "text"]),
-    ("gate::rules", &["gate::egress", "catalogue", "glob", "id", "pointer", "spec", "tool"]),
+    ("gate::rules", &["gate::egress", "gate::secrets", "catalogue", "glob", "id", "pointer", "spec", "tool"]),
     ("scope", &["gate::rules", "catalogue", "glob", "id", "session", "spec"]),
     ("search", &["catalogue", "scope", "id"]),
     ("inject", &["scope", "catalogue", "search", "id", "provider", "text"]),
@@ -99,6 +99,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     // The edges, and nothing uses them.
     ("net", &["gate::egress", "text"]),
+    ("otel", &["host"]),
     (
         "config",
         &[

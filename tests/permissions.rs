@@ -34,7 +34,7 @@ fn blocks(page: &str) -> Vec<&str> {
 fn the_examples_of_the_page_are_rules_without_a_fault() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/permissions.md")).unwrap();
     let blocks = blocks(&page);
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     for block in blocks {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("permissions.yaml");
@@ -146,7 +146,7 @@ async fn a_rule_denies_one_call_and_says_why_to_the_model_and_where_to_the_recor
 
 #[tokio::test]
 async fn an_argument_can_raise_one_call() {
-    let large = Test::range(Some(100.0), None).unwrap();
+    let large = Test::range(Some(100.into()), None).unwrap();
     let ask = || {
         rule(Action::Ask).reason("much").tools(["desk/add"]).unwrap().argument("/a", [large.clone()]).unwrap()
     };

@@ -26,8 +26,8 @@ use aster_runtime::{Entry, Filter, Host, HostSession, Profile, ProgressiveConfig
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
-use crate::progress;
 use crate::render::Output;
+use crate::{log, progress};
 
 /// The native servers of this command.
 pub(crate) const NATIVE: NativeCatalogue = aster_servers::CATALOGUE;
@@ -52,7 +52,9 @@ pub(crate) fn load(global: &Global) -> Result<Config, Failure> {
 /// The same, for a command that reports the mistakes itself.
 pub(crate) fn try_load(global: &Global) -> Result<Config, ConfigError> {
     let reserved: Vec<&str> = NATIVE.entries.iter().map(Entry::server).collect();
-    config::load(&sources(global), &reserved, &|name| std::env::var(name).ok())
+    let config = config::load(&sources(global), &reserved, &|name| std::env::var(name).ok())?;
+    log::keep_out(config.secret_values());
+    Ok(config)
 }
 
 fn sources(global: &Global) -> Sources {
@@ -214,6 +216,8 @@ async fn host(
     provider: Provider,
     output: Output,
 ) -> Result<Host, Failure> {
+    let token = token.map(str::to_owned);
+    log::keep_out(config.secret_values().iter().chain(&token));
     for problem in &config.warnings {
         output.warn(problem);
     }
@@ -253,7 +257,7 @@ async fn host(
         .secret_policy(config.secrets.clone())
         .secrets(config.secret_values().iter().cloned())
         .unrecorded(config.private_values().iter().cloned())
-        .secrets(token.map(str::to_owned));
+        .secrets(token);
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod compose;
 mod exit;
+mod log;
 mod progress;
 mod render;
 
@@ -11,8 +12,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command, Mcp, Policy};
 use commands::{
@@ -30,8 +29,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misuse(&error),
     };
-    let filter = log_filter(std::env::var("ASTER_LOG").ok().as_deref());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = log::start();
     let output = Output::new(&cli.global);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -47,6 +45,7 @@ fn main() -> ExitCode {
     // What still runs is dropped, and with it the servers that are left; but a thread that waits for an answer on the
     // terminal must not keep the process.
     runtime.shutdown_timeout(LAST_MOMENT);
+    log.end();
     exit.into()
 }
 
@@ -67,19 +66,6 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // A reader that went away is no failure.
     let _ = error.print();
     if wrong { Exit::Usage.into() } else { Exit::Success.into() }
-}
-
-/// What is logged: errors unless the variable says otherwise. The SDK logs what servers say of themselves before
-/// anything here could redact it, so that below a warning it is heard only where it is named. An answer to a client that
-/// is gone is an error to it, and to nobody else.
-fn log_filter(said: Option<&str>) -> EnvFilter {
-    let said = said.unwrap_or("error,rmcp::service=off");
-    let filter = EnvFilter::try_new(said).unwrap_or_else(|_| EnvFilter::new("error"));
-    let louder = filter.max_level_hint().is_none_or(|level| level > LevelFilter::WARN);
-    match louder && !said.contains("rmcp") {
-        true => EnvFilter::try_new(format!("{said},rmcp=warn")).unwrap_or(filter),
-        false => filter,
-    }
 }
 
 async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
@@ -121,25 +107,6 @@ async fn run(cli: &Cli, output: Output) -> Result<Exit, Failure> {
                 call::run(running, &arguments.id, input, output).await
             })
             .await
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sdk_is_heard_where_it_is_named() {
-        for (said, filter) in [
-            (None, "rmcp::service=off,error"),
-            (Some("info"), "rmcp=warn,info"),
-            (Some("aster_runtime=debug"), "aster_runtime=debug,rmcp=warn"),
-            (Some("warn"), "warn"),
-            (Some("info,rmcp=debug"), "rmcp=debug,info"),
-            (Some("=="), "error"),
-        ] {
-            assert_eq!(log_filter(said).to_string(), filter, "{said:?}");
         }
     }
 }

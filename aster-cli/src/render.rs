@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
+use crate::log;
 
 /// What a command found out, for programs (`Serialize`, a stable shape) and for people.
 pub(crate) trait Report: Serialize {
@@ -100,10 +101,10 @@ impl Output {
         self.note(format_args!("warning: {text}"));
     }
 
-    /// Why there is no result, to standard error.
+    /// Why there is no result, to standard error, and not what secret was typed.
     pub(crate) fn failure(self, failure: &Failure) {
         if self.json {
-            return self.tell(safe_json(&json!({ "error": failure })));
+            return self.tell(log::without_secrets(&safe_json(&json!({ "error": failure }))));
         }
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let theme = if coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -114,7 +115,7 @@ impl Output {
                 text = failure.to_string();
             }
             // Its own escapes are the theme's; those of a failure's text are gone.
-            let _ = writeln!(io::stderr(), "{}", text.trim_end());
+            let _ = writeln!(io::stderr(), "{}", log::without_secrets(text.trim_end()));
         }
     }
 }

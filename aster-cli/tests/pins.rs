@@ -227,6 +227,46 @@ fn a_scan_ends_with_what_it_found() {
     sandbox.run(&["mcp", "scan"]).expect(5);
 }
 
+/// What a server publishes of the secrets that it was given, it publishes to us alone.
+#[test]
+fn a_definition_with_a_secret_is_shown_without_it() {
+    const SECRET: &str = "hunter2-and-more";
+    let sandbox = sandbox(&format!(", env: {{PEER_TOKEN: {SECRET}}}"));
+    let define = |description: &str| {
+        let definition = json!([{
+            "name": "add", "description": description,
+            "inputSchema": {"type": "object", "properties": {"key": {"type": "string", "default": SECRET}}},
+        }]);
+        sandbox.write("tools.json", &definition.to_string());
+    };
+    define(&format!("Adds with {SECRET}."));
+    let described = sandbox.run(&["mcp", "describe", "peer/add"]).expect(0).stdout;
+    assert!(described.contains("Adds with [redacted]."), "{described}");
+    let listed = sandbox.run(&["mcp", "list", "--tools"]).expect(0).stdout;
+    let (_, left_out) = listed.split_once("Left out:\n").unwrap();
+    let (left_out, _) = left_out.split_once("\n\n").unwrap();
+    assert_snapshot!(left_out, @r"
+      peer/add: only the secret at /description (configured-secret)
+      peer/add: only the secret at /inputSchema/properties/key/default (configured-secret)
+    ");
+    assert_eq!(sandbox.run(&["mcp", "call", "peer/add"]).expect(0).code, 0);
+    assert_snapshot!(sandbox.run(&["mcp", "scan"]).expect(3).stdout, @r"
+    problem: peer/add /description: a secret: configured-secret
+    problem: peer/add /inputSchema/properties/key/default: a secret: configured-secret
+    1 external server, 1 tool, 2 problems, 0 notes
+    ");
+    // Nor is it among what is remembered, nor in what has changed.
+    let pinned = fs::read_to_string(pins(&sandbox)).unwrap();
+    assert!(pinned.contains("Adds with [redacted].") && !pinned.contains(SECRET), "{pinned}");
+    define(&format!("Adds by {SECRET}."));
+    assert_eq!(tools(&sandbox), [""; 0]);
+    let changed = sandbox.run(&["mcp", "trust", "peer/add"]).expect(4);
+    assert!(
+        changed.stderr.contains("+   Adds by [redacted].") && !changed.stderr.contains(SECRET),
+        "{changed}"
+    );
+}
+
 /// Several processes that see a server for the first time at once agree on what they saw.
 #[test]
 fn many_first_sights_at_once_leave_one_whole_store() {

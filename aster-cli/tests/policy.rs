@@ -105,6 +105,24 @@ fn rules_decide_what_becomes_of_a_call() {
 }
 
 #[test]
+fn what_a_rule_hides_is_to_the_command_as_if_it_were_not_there() {
+    let sandbox = sandbox();
+    rules(&sandbox, "rules: [{action: deny, tool: peer/echo, reason: silence}]\n");
+    for command in [&["mcp", "call"][..], &["mcp", "describe"], &["mcp", "call", "--json"]] {
+        let told = |name: &str| {
+            let outcome = sandbox.run(&[command, &[name]].concat());
+            assert_ne!(outcome.code, 0, "{outcome}");
+            outcome.to_string().replace(name, "NAME")
+        };
+        assert_eq!(told("peer/echo"), told("peer/ocho"), "{command:?}");
+        assert_eq!(told("echo"), told("ocho"), "{command:?}");
+    }
+    let found = sandbox.run(&["mcp", "search", "says what it is told", "--json"]).json();
+    assert!(!found.to_string().contains("peer/echo"), "{found}");
+    assert!(!sandbox.run(&["mcp", "list", "--tools"]).expect(0).stdout.contains("peer/echo"));
+}
+
+#[test]
 fn policy_test_says_what_comes_of_a_call_and_why() {
     let sandbox = sandbox();
     rules(

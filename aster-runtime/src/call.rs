@@ -56,6 +56,28 @@ pub enum Check {
     Audit,
 }
 
+impl Check {
+    /// The name that it has in a record.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scope => "scope",
+            Self::Request => "request",
+            Self::Arguments => "arguments",
+            Self::Describe => "describe",
+            Self::Rule => "rule",
+            Self::Hook => "hook",
+            Self::Egress => "egress",
+            Self::Secrets => "secrets",
+            Self::Budget => "budget",
+            Self::Approval => "approval",
+            Self::Limit => "limit",
+            Self::Changed => "changed",
+            Self::Audit => "audit",
+        }
+    }
+}
+
 /// A refusal: which check, and a text for the model that says why and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

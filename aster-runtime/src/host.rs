@@ -50,6 +50,9 @@ use crate::tool::{
 /// How long a native call may take unless its tool or the host says otherwise.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The target of the span that each call is.
+pub const CALL_SPAN: &str = "aster::call";
+
 /// How long a call waits for its server to start.
 pub(crate) const START_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -355,7 +358,8 @@ impl HostBuilder {
                 gate.endpoints.insert(name.clone(), endpoint);
             }
             let listing = upstream.listing().borrow().clone();
-            let (part, _) = trusted_part(&name, &upstream.settings(), &listing, self.pins.as_deref());
+            let (part, _) =
+                trusted_part(&name, &upstream.settings(), &listing, &gate.secrets, self.pins.as_deref());
             if parts.insert(name.clone(), Arc::new(part)).is_some() {
                 return Err(HostError::DuplicateServer(name));
             }
@@ -475,7 +479,8 @@ impl Shared {
     fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
-            watchers.spawn(follow(Arc::downgrade(self), Arc::clone(upstream), self.pins.clone()));
+            let (host, secrets) = (Arc::downgrade(self), self.gate.secrets.clone());
+            watchers.spawn(follow(host, Arc::clone(upstream), secrets, self.pins.clone()));
         }
         watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
         watchers.spawn(follow_rules(Arc::downgrade(self), self.gate.rules.clone()));
@@ -517,19 +522,32 @@ async fn follow_rules(host: Weak<Shared>, mut rules: watch::Receiver<Arc<Rules>>
     }
 }
 
-/// What a server lists, without what is not trusted, and whether there is such.
+/// What a server lists, without secrets and without what is not trusted, and whether there is such.
 fn trusted_part(
     name: &str,
     settings: &ExternalSettings,
     listing: &Listing,
+    secrets: &SecretPolicy,
     store: Option<&dyn PinStore>,
 ) -> (Part, bool) {
-    let mut part = external_part(name, settings, listing);
+    let mut part = match listing.without_secrets(name, secrets) {
+        None => external_part(name, settings, listing),
+        Some((clean, problems)) => {
+            let mut part = external_part(name, settings, &clean);
+            part.problems.extend(problems);
+            part
+        }
+    };
     let quarantined = store.is_some_and(|store| pins::check(&mut part, settings.pins, store));
     (part, quarantined)
 }
 
-async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>, store: Option<Arc<dyn PinStore>>) {
+async fn follow(
+    host: Weak<Shared>,
+    upstream: Arc<dyn Upstream>,
+    secrets: SecretPolicy,
+    store: Option<Arc<dyn PinStore>>,
+) {
     let mut listing = upstream.listing();
     // What came between the first look and this one counts as a change.
     listing.mark_changed();
@@ -543,11 +561,12 @@ async fn follow(host: Weak<Shared>, upstream: Arc<dyn Upstream>, store: Option<A
         let current = listing.borrow_and_update().clone();
         let settings = upstream.settings();
         let name = upstream.name().to_owned();
-        let pins = store.clone();
+        let (secrets, pins) = (secrets.clone(), store.clone());
         modified = pins.as_ref().and_then(|pins| pins.modified(&name));
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
-        let checked =
-            tokio::task::spawn_blocking(move || trusted_part(&name, &settings, &current, pins.as_deref()));
+        let checked = tokio::task::spawn_blocking(move || {
+            trusted_part(&name, &settings, &current, &secrets, pins.as_deref())
+        });
         let part = match checked.await {
             Ok((part, waits)) => {
                 quarantined = waits;
@@ -697,6 +716,13 @@ impl Host {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.audit.stats()
+    }
+
+    /// A name that a caller wrote, as it is repeated to the caller: in a line, and without secrets, which may stand in a log
+    /// that the caller keeps of answers.
+    #[cfg(feature = "serve")]
+    pub(crate) fn repeated(&self, name: &str) -> String {
+        text::one_line(&self.shared.redactor.redact(name), 256)
     }
 
     /// Ends the connections to external servers, side by side, and what was started for them. The records of the audit are
@@ -1135,21 +1161,36 @@ impl HostSession {
             () = cancellation.cancelled() => Err(Ended::Cancelled),
             ended = way.instrument(span.clone()) => ended,
         };
+        if let Some(tier) = trail.tier() {
+            span.record("aster.tier", tier.name());
+        }
         let completed = self.end(trail, ended).instrument(span.clone()).await;
+        span.record("aster.outcome", completed.outcome.name());
+        span.record(
+            "aster.decision",
+            if completed.outcome == Outcome::Denied { "denied" } else { "admitted" },
+        );
+        if let Some(check) = completed.denied {
+            span.record("aster.check", check.name());
+        }
         if completed.outcome != Outcome::Ok {
             span.record("error.type", completed.outcome.name());
+            span.record("otel.status_code", "ERROR");
         }
         completed
     }
 
-    /// The call as a span, with the names that OpenTelemetry gives its parts.
+    /// The call as a span, with the names that OpenTelemetry gives its parts, and no more of it than who, what and what came
+    /// of it: arguments and results are for the audit alone.
     ///
     /// Source: OpenTelemetry's semantic conventions for generative AI, MCP server spans.
     fn span(&self, target: &Target<'_>, call_id: &str) -> Span {
         tracing::info_span!(
-            target: "aster::call",
+            target: CALL_SPAN,
             "call",
             "otel.kind" = "server",
+            "otel.name" = target.method(),
+            "otel.status_code" = field::Empty,
             "mcp.method.name" = target.method(),
             "gen_ai.operation.name" = "execute_tool",
             "gen_ai.tool.name" = field::Empty,
@@ -1157,6 +1198,10 @@ impl HostSession {
             "gen_ai.agent.name" = self.session.agent(),
             "session.id" = self.session.id(),
             "error.type" = field::Empty,
+            "aster.tier" = field::Empty,
+            "aster.decision" = field::Empty,
+            "aster.check" = field::Empty,
+            "aster.outcome" = field::Empty,
         )
     }
 

@@ -40,6 +40,7 @@
 //! | `config` | `aster.yaml`, the user's and the project's, and consent: the module `config` |
 //! | `scan` | a look through the lists of external servers for what should make a human look twice: the module `scan` |
 //! | `sql` | a database for the audit, SQLite or PostgreSQL: `audit::Sql` |
+//! | `otel` | calls as OpenTelemetry spans, sent to a collector: the module `otel` |
 //! | `testing` | for tests: `catalogue_tests!`, and the module `testing`, which calls tools through the real gate |
 
 pub mod audit;
@@ -61,6 +62,8 @@ mod injector;
 pub mod lint;
 #[cfg(feature = "http")]
 pub mod net;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod pins;
 mod pointer;
 #[cfg(any(feature = "hooks", feature = "upstream"))]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unicode_security::MixedScript as _;
 
-use crate::catalogue::{Catalogue, PINNED, Tool};
+use crate::catalogue::{Catalogue, PINNED, Reason, Tool};
 use crate::pointer;
 use crate::text::{is_unsafe, one_line, visible};
 
@@ -40,6 +40,8 @@ pub enum Kind {
     CrossReference,
     /// Two names that look alike, or one of several scripts.
     LookAlike,
+    /// A secret that a server publishes. A host shows it to nobody; but whoever else asks the server reads it.
+    Secret,
     /// A name of tools on several servers: no mistake, but a bare name is ambiguous.
     Collision,
 }
@@ -59,6 +61,7 @@ impl Kind {
             Self::Instruction => "an order to the model",
             Self::CrossReference => "a reference to another server",
             Self::LookAlike => "a look-alike",
+            Self::Secret => "a secret",
             Self::Collision => "the same name",
         }
     }
@@ -124,6 +127,16 @@ pub fn scan(catalogue: &Catalogue) -> Vec<Finding> {
         texts(tool.definition(), &mut |place, found| {
             text(&id, place, found, &mut findings);
             names.references(tool.id().server(), &id, place, found, &mut findings);
+        });
+    }
+    for problem in catalogue.problems() {
+        let Reason::Secret { pointer, kind } = &problem.reason else { continue };
+        let tool = problem.tool.as_ref().map(|tool| format!("/{tool}")).unwrap_or_default();
+        findings.push(Finding {
+            kind: Kind::Secret,
+            subject: one_line(&format!("{}{tool}", problem.server), 330),
+            place: one_line(pointer, 200),
+            message: (*kind).to_owned(),
         });
     }
     names.look_alikes(&mut findings);

@@ -312,6 +312,77 @@ async fn without_its_database_nothing_beyond_standard_is_called() {
     assert_eq!((verified.calls, verified.unfinished), (2, 0));
 }
 
+/// The chain, the number and the time of every line that was not read before, in the order in which they are passed.
+async fn by_time(store: &mut Store) -> Vec<(u64, u64, i64)> {
+    let mut passed = Vec::new();
+    let visit = |entry: aster_runtime::audit::Entry<'_>| {
+        let line: serde_json::Value = serde_json::from_slice(entry.line()).unwrap();
+        let number = |field: &str| line[field].as_u64().unwrap();
+        passed.push((number("chain"), number("sequence"), entry.written().unwrap()));
+    };
+    store.read_by_time(visit).await.unwrap();
+    passed
+}
+
+/// Two processes take turns, and so do their records.
+async fn in_turns(place: Place) {
+    let small = Segments { size: 4_000, ..Segments::default() };
+    let writers = [session(place.sink(small)).await, session(place.sink(small)).await];
+    let mut store = place.store();
+    for from in [0, 8] {
+        for turn in from..from + 8 {
+            assert_eq!(call(&writers[turn % 2].1, "desk/note").await.0, Outcome::Ok);
+            let written = std::time::SystemTime::now();
+            while written.elapsed().unwrap() < Duration::from_millis(2) {
+                std::thread::yield_now();
+            }
+        }
+        let passed = by_time(&mut store).await;
+        assert_eq!(passed.iter().filter(|line| line.0 < 2).count(), passed.len(), "{place:?}: {passed:?}");
+        assert!(passed.is_sorted_by_key(|(_, _, written)| *written), "{place:?}: {passed:?}");
+        let turns = passed.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
+        assert!(passed.len() >= 16 && turns >= 7, "{place:?}: {passed:?}");
+        for chain in 0..2 {
+            let numbers: Vec<u64> = passed.iter().filter(|line| line.0 == chain).map(|line| line.1).collect();
+            assert!(numbers.is_sorted() && !numbers.is_empty(), "{place:?}: {passed:?}");
+        }
+    }
+    assert_eq!(by_time(&mut store).await, []);
+    for (host, _) in writers {
+        host.close().await;
+    }
+}
+
+#[tokio::test]
+async fn records_of_several_writers_are_read_in_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    in_turns(Place::Lines(folder.path().join("audit.jsonl"))).await;
+}
+
+#[tokio::test]
+async fn records_of_several_chains_in_a_database_are_read_in_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let place = Place::Sqlite(path.clone());
+    fill(&place, 80, segments()).await;
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    // SQLite has one writer at a time, which takes the first chain.
+    let change = "UPDATE aster_audit SET chain = 1 WHERE sequence % 3 = 0";
+    connection.execute(change, []).unwrap();
+    let mut store = place.store();
+    let mut numbers = Vec::new();
+    let visit = |entry: aster_runtime::audit::Entry<'_>| {
+        let line: serde_json::Value = serde_json::from_slice(entry.line()).unwrap();
+        numbers.push((line["sequence"].as_u64().unwrap(), entry.written().unwrap()));
+    };
+    store.read_by_time(visit).await.unwrap();
+    assert!(numbers.len() >= 160 && numbers.is_sorted_by_key(|(_, written)| *written), "{numbers:?}");
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), numbers.last().map(|(last, _)| usize::try_from(*last).unwrap()).unwrap());
+    assert_eq!(by_time(&mut store).await, []);
+}
+
 #[tokio::test]
 async fn no_error_shows_the_password() {
     let wrong = format!("postgres://aster:{PASSWORD}@127.0.0.1:1/none");

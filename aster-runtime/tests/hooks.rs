@@ -214,7 +214,7 @@ async fn a_hook_that_fails_refuses_the_call() {
     let program =
         |bench: &Bench, name: &str| ProgramHook::new(Event::PreToolUse, bench.path(name).to_str().unwrap());
     type Make = Box<dyn Fn(&Bench) -> ProgramHook>;
-    let cases: [(&str, Make, &str); 10] = [
+    let cases: [(&str, Make, &str); 13] = [
         ("crash", Box::new(script("exit 1")), "it ended with exit status: 1"),
         ("signal", Box::new(script("kill -9 $$")), "it ended with signal: 9"),
         ("missing", Box::new(move |bench| program(bench, "missing")), "there is no such file"),
@@ -246,6 +246,23 @@ async fn a_hook_that_fails_refuses_the_call() {
             "a word that is misspelt",
             Box::new(script(r#"echo '{"hookSpecificOutput": {"permisionDecision": "deny"}}'"#)),
             "its output is no answer of a hook",
+        ),
+        (
+            "a list of words",
+            Box::new(script(r#"echo '[null, null, "approve", null, false, null, null, null]'"#)),
+            "its output is no answer of a hook",
+        ),
+        (
+            "a list within",
+            Box::new(script(
+                r#"echo '{"hookSpecificOutput": ["PreToolUse", "allow", null, null, null, null]}'"#,
+            )),
+            "its output is no answer of a hook",
+        ),
+        (
+            "no text",
+            Box::new(script(r#"printf '{"systemMessage": "\377", "decision": "approve"}'"#)),
+            "its output is not UTF-8",
         ),
         ("later", Box::new(script(r#"echo '{"async": true}'"#)), "it answers later"),
     ];

@@ -1,5 +1,6 @@
 //! `aster audit`: what was called, and whether the records of it are those that were written.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -19,15 +20,13 @@ use crate::render::{self, Output, Report};
 /// How often what was written meanwhile is looked for.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How many records of a query are shown at once.
+const PAGE: usize = 1000;
+
 pub(crate) async fn run(global: &Global, command: &Audit, output: Output) -> Result<Exit, Failure> {
     match command {
         Audit::Tail(arguments) => tail(global, arguments, output).await,
-        Audit::Query(selection) => {
-            let mut records = Vec::new();
-            let mut store = store(global, &selection.period)?;
-            read(&mut store, &Filter::new(selection)?, |line| records.push(line)).await?;
-            show(records, output)
-        }
+        Audit::Query(selection) => query(global, selection, output).await,
         Audit::Export(selection) => export(global, selection, output).await,
         Audit::Verify(arguments) => verify(global, arguments, output).await,
     }
@@ -45,19 +44,18 @@ pub(crate) fn unreadable(error: &std::io::Error) -> Failure {
 async fn tail(global: &Global, arguments: &Tail, output: Output) -> Result<Exit, Failure> {
     let filter = Filter::new(&arguments.selection)?;
     let mut store = store(global, &arguments.selection.period)?;
-    let mut records = Vec::new();
-    let keep = arguments.lines;
+    let mut last = VecDeque::new();
     read(&mut store, &filter, |line| {
-        records.push(line);
-        // Chains come one after the other, so that the newest are known only at the end.
-        if records.len() > 2 * keep + 1024 {
-            newest(&mut records, keep);
+        last.push_back(line);
+        if last.len() > arguments.lines {
+            last.pop_front();
         }
     })
     .await?;
-    newest(&mut records, keep);
+    let mut records = Vec::from(last);
     if !arguments.follow {
-        return show(records, output);
+        output.report(&Records { records })?;
+        return Ok(Exit::Success);
     }
     let interrupt = Interrupt::listen();
     loop {
@@ -77,19 +75,66 @@ async fn tail(global: &Global, arguments: &Tail, output: Output) -> Result<Exit,
             () = interrupt.stop.cancelled() => return Ok(Exit::Success),
         }
         read(&mut store, &filter, |line| records.push(line)).await?;
-        records.sort_by_key(|record| record.written);
     }
 }
 
-fn newest(records: &mut Vec<Line>, keep: usize) {
-    records.sort_by_key(|record| record.written);
-    records.drain(..records.len().saturating_sub(keep));
+async fn query(global: &Global, selection: &Selection, output: Output) -> Result<Exit, Failure> {
+    let filter = Filter::new(selection)?;
+    let mut store = store(global, &selection.period)?;
+    let mut shown = Ok(());
+    let mut page = Page { output, records: Vec::new(), any: false };
+    read(&mut store, &filter, |line| {
+        if shown.is_err() {
+            return;
+        }
+        page.records.push(line);
+        if page.records.len() > PAGE {
+            shown = page.show(false);
+        }
+    })
+    .await?;
+    shown?;
+    page.show(true)?;
+    Ok(Exit::Success)
 }
 
-fn show(mut records: Vec<Line>, output: Output) -> Result<Exit, Failure> {
-    records.sort_by_key(|record| record.written);
-    output.report(&Records { records })?;
-    Ok(Exit::Success)
+/// What a query found last and has not shown yet: an audit may be larger than memory.
+struct Page {
+    output: Output,
+    records: Vec<Line>,
+    /// Whether some have been shown.
+    any: bool,
+}
+
+impl Page {
+    /// Shows the records, of which the last may be kept: what stands after it depends on whether there are more. What is shown
+    /// altogether is what [`Records`] shows, but for the header, which each page of a table has.
+    fn show(&mut self, last: bool) -> Result<(), Failure> {
+        if last && !self.any {
+            return self.output.report(&Records { records: std::mem::take(&mut self.records) });
+        }
+        if !self.output.is_json() {
+            self.any = true;
+            let rows = self.records.drain(..);
+            return match rows.len() {
+                0 => Ok(()),
+                _ => self.output.text(table(rows.map(|line| line.cells()))),
+            };
+        }
+        if !self.any {
+            self.any = true;
+            self.output.text("{\n  \"records\": [")?;
+        }
+        let next = if last { None } else { self.records.pop() };
+        let end = self.records.len().checked_sub(1).filter(|_| last);
+        for (at, record) in self.records.drain(..).enumerate() {
+            let comma = if Some(at) == end { "" } else { "," };
+            let indented = render::safe_json(&record.value()).replace('\n', "\n    ");
+            self.output.text(format_args!("    {indented}{comma}"))?;
+        }
+        self.records.extend(next);
+        if last { self.output.text("  ]\n}") } else { Ok(()) }
+    }
 }
 
 async fn export(global: &Global, selection: &Selection, output: Output) -> Result<Exit, Failure> {
@@ -113,10 +158,9 @@ async fn export(global: &Global, selection: &Selection, output: Output) -> Resul
 async fn read(store: &mut Store, filter: &Filter, mut take: impl FnMut(Line)) -> Result<(), Failure> {
     let visit = |entry: Entry<'_>| {
         let Some(record) = entry.record().filter(|record| filter.takes(&entry, record)) else { return };
-        let raw = String::from_utf8_lossy(entry.line()).into_owned();
-        take(Line { written: entry.written().unwrap_or_default(), raw, record });
+        take(Line { raw: String::from_utf8_lossy(entry.line()).into_owned(), record });
     };
-    store.read(visit).await.map_err(|error| unreadable(&error))
+    store.read_by_time(visit).await.map_err(|error| unreadable(&error))
 }
 
 /// Which records are wanted.
@@ -190,12 +234,16 @@ fn moment(option: &str, text: &str) -> Result<i64, Failure> {
 
 /// A record, and the line it stands in.
 struct Line {
-    written: i64,
     raw: String,
     record: Record,
 }
 
 impl Line {
+    /// Read again, so that it is indented like everything else.
+    fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.raw).unwrap_or_default()
+    }
+
     fn cells(&self) -> [String; 6] {
         let record = &self.record;
         let what = match record.stage {
@@ -208,7 +256,7 @@ impl Line {
             (Stage::Search, ..) => format!("found {}", record.found.unwrap_or_default()),
             (Stage::Describe, ..) => "described".to_owned(),
             (_, Some(outcome), Some(Decision::Denied(check))) => {
-                format!("{} ({})", outcome.name(), serde_json::json!(check).as_str().unwrap_or_default())
+                format!("{} ({})", outcome.name(), check.name())
             }
             (_, outcome, _) => outcome.map_or("", |outcome| outcome.name()).to_owned(),
         };
@@ -230,21 +278,20 @@ struct Records {
 }
 
 fn raw<S: serde::Serializer>(records: &[Line], serializer: S) -> Result<S::Ok, S::Error> {
-    // Read again, so that it is indented like everything else.
-    let values = records
-        .iter()
-        .map(|record| serde_json::from_str::<serde_json::Value>(&record.raw).unwrap_or_default());
-    serializer.collect_seq(values)
+    serializer.collect_seq(records.iter().map(Line::value))
 }
 
 impl Report for Records {
     fn human(&self) -> String {
-        if self.records.is_empty() {
-            return "no records".to_owned();
+        match self.records.is_empty() {
+            true => "no records".to_owned(),
+            false => table(self.records.iter().map(Line::cells)),
         }
-        let rows = self.records.iter().map(Line::cells);
-        render::table(["Time", "Agent", "What", "Came of it", "Took", "Why"], rows)
     }
+}
+
+fn table(rows: impl IntoIterator<Item = [String; 6]>) -> String {
+    render::table(["Time", "Agent", "What", "Came of it", "Took", "Why"], rows)
 }
 
 async fn verify(global: &Global, arguments: &Verify, output: Output) -> Result<Exit, Failure> {

@@ -18,7 +18,7 @@ use crate::render::{self, Output, Report};
 #[derive(Serialize)]
 struct Listed {
     servers: Vec<Row>,
-    /// What is in no catalogue because it is malformed, with the reason.
+    /// What is in no catalogue, because it is malformed, not trusted or secret, with the reason.
     left_out: Vec<Problem>,
     tokens: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]

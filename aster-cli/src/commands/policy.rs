@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aster_runtime::catalogue::{TierSource, Tool, native_parts};
 use aster_runtime::config::Problem;
 use aster_runtime::gate::rules::{Caller, Landscape, Requirement, Rule, lint};
+use aster_runtime::gate::secrets::Outgoing;
 use aster_runtime::text::one_line;
 use aster_runtime::{Catalogue, JsonObject, Profile, Tier, ToolId};
 use serde::Serialize;
@@ -57,6 +58,9 @@ struct Matching {
     rule: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// What becomes of secrets in the arguments, where the rule says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<&'static str>,
 }
 
 impl From<&Rule> for Matching {
@@ -65,6 +69,7 @@ impl From<&Rule> for Matching {
             action: rule.action().name(),
             rule: rule.place().to_owned(),
             reason: rule.why().map(str::to_owned),
+            secrets: rule.outgoing().map(Outgoing::name),
         }
     }
 }
@@ -160,6 +165,10 @@ impl Report for Tested {
         });
         let others = self.matching.iter().filter(|matching| self.rule.as_ref() != Some(&matching.rule));
         lines.extend(others.map(|other| format!("  also matching: {} at {}", other.action, other.rule)));
+        let secrets = self.matching.iter().filter_map(|rule| Some((rule.secrets?, &rule.rule)));
+        lines.extend(
+            secrets.map(|(secrets, rule)| format!("  secrets in it: {secrets}, by the rule at {rule}")),
+        );
         lines.join("\n")
     }
 }

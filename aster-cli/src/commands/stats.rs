@@ -53,9 +53,7 @@ impl Report for Counted {
             let header = ["Server", "Calls", "Ok", "Tool errors", "Denied", "Failures", "Mean"];
             parts.push(render::table(header, rows));
         }
-        let denials = stats.denials.iter().map(|(check, count)| {
-            format!("{count} by {}", serde_json::json!(check).as_str().unwrap_or_default())
-        });
+        let denials = stats.denials.iter().map(|(check, count)| format!("{count} by {}", check.name()));
         let denials: Vec<String> = denials.collect();
         let why = if denials.is_empty() { String::new() } else { format!(" ({})", denials.join(", ")) };
         parts.push(format!(

@@ -5,6 +5,8 @@
 //! there. A segment is a stretch of a chain that is dropped whole; the first line after it says what was dropped.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use blake3::Hash;
@@ -197,5 +199,32 @@ impl Note {
         let written = Written { time, note, bytes, before, digest: digest.to_hex().to_string() };
         // A struct of numbers and text is always writable.
         serde_json::to_vec(&written).unwrap_or_default()
+    }
+}
+
+/// When a line was written, in milliseconds since 1970; 0 where that cannot be read.
+pub(super) fn written(line: &[u8]) -> i64 {
+    Link::parse(line).and_then(|link| link.written()).unwrap_or_default()
+}
+
+/// Tells which of several chains goes on first, by the times of their next lines.
+#[derive(Debug, Default)]
+pub(super) struct Merge {
+    next: BinaryHeap<Reverse<(i64, usize)>>,
+    /// What came last: a clock that was set back does not hold up the lines of a chain.
+    last: i64,
+}
+
+impl Merge {
+    /// The chain at this place goes on with a line of this time, if it goes on.
+    pub(super) fn add(&mut self, at: usize, written: Option<i64>) {
+        self.next.extend(written.map(|written| Reverse((written.max(self.last), at))));
+    }
+
+    /// The chain that goes on first.
+    pub(super) fn first(&mut self) -> Option<usize> {
+        let Reverse((written, at)) = self.next.pop()?;
+        self.last = written;
+        Some(at)
     }
 }

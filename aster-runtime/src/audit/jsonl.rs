@@ -4,7 +4,7 @@
 //! process that writes at the same time has a chain, and so files, of its own: the second is `audit-1.jsonl`. Beside them,
 //! `audit.lock` says that a process writes the chain, and `audit.head` how far it had got a moment ago.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use blake3::Hash;
 
-use super::chain::{Head, Known, Link, Note, Segments};
+use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
 use super::{AuditSink, Record, now, open_private};
 
 /// How many processes may write at the same time.
@@ -427,46 +427,52 @@ impl Reader {
 
     /// Passes every line that was not read before, chain by chain, in the order of the files, with the place of each.
     pub(super) fn read(&mut self, mut visit: impl FnMut(&str, Found<'_>)) -> io::Result<()> {
-        let opened = self.open()?;
-        let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
-        for (chain, number) in opened.iter().filter_map(|opened| Some((opened.chain, opened.number?))) {
-            ended.insert(chain, number);
-        }
-        for Opened { chain, number, path, file } in opened {
-            let length = file.metadata()?.len();
-            let (segment, offset) = self.read.get(&chain).copied().unwrap_or_default();
-            let mut reader = BufReader::with_capacity(1 << 20, file);
-            // That of the file that is being written stands in its lines.
-            let number = match number {
-                Some(number) => number,
-                None => match first_segment(&mut reader)? {
-                    Some(number) => number,
-                    // No line in it says: it is the one after those that have ended.
-                    None => segment.max(ended.get(&chain).map_or(1, |last| last + 1)),
-                },
-            };
-            if number < segment {
-                continue;
+        for mut chain in self.chains()? {
+            while let Some((place, found)) = chain.next()? {
+                visit(place, found);
             }
-            let mut offset = if number == segment && offset <= length { offset } else { 0 };
-            reader.seek(SeekFrom::Start(offset))?;
-            let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let mut line = Vec::new();
-            loop {
-                line.clear();
-                let read = reader.read_until(b'\n', &mut line)?;
-                if line.pop() != Some(b'\n') {
-                    if read > 0 {
-                        visit(&shown, Found::Torn);
-                    }
-                    break;
-                }
-                visit(&shown, Found::Line(&line));
-                offset += read as u64;
-            }
-            self.read.insert(chain, (number, offset));
+            self.read.insert(chain.number, chain.read);
         }
         Ok(())
+    }
+
+    /// Passes every whole line that was not read before, those of all chains by the time at which they were written.
+    pub(super) fn read_by_time(&mut self, mut visit: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut chains = self.chains()?;
+        let mut merge = Merge::default();
+        for (at, chain) in chains.iter_mut().enumerate() {
+            merge.add(at, chain.next_line()?);
+        }
+        while let Some(at) = merge.first() {
+            visit(&chains[at].line);
+            let next = chains[at].next_line()?;
+            merge.add(at, next);
+        }
+        self.read.extend(chains.into_iter().map(|chain| (chain.number, chain.read)));
+        Ok(())
+    }
+
+    /// What is to be read of each chain.
+    fn chains(&self) -> io::Result<Vec<Chain>> {
+        let mut chains: Vec<Chain> = Vec::new();
+        for opened in self.open()? {
+            if chains.last().is_none_or(|last| last.number != opened.chain) {
+                chains.push(Chain {
+                    number: opened.chain,
+                    read: self.read.get(&opened.chain).copied().unwrap_or_default(),
+                    files: VecDeque::new(),
+                    ended: 0,
+                    place: String::new(),
+                    reader: None,
+                    line: Vec::new(),
+                });
+            }
+            if let Some(chain) = chains.last_mut() {
+                chain.ended = opened.number.unwrap_or(chain.ended);
+                chain.files.push_back(opened);
+            }
+        }
+        Ok(chains)
     }
 
     /// Opens all files as they are at one moment: a segment that ends meanwhile is not missed.
@@ -500,6 +506,80 @@ struct Opened {
     number: Option<u32>,
     path: PathBuf,
     file: File,
+}
+
+/// The files of a chain, and how far they have been read.
+struct Chain {
+    number: u32,
+    /// The segment that was read last and how far.
+    read: (u32, u64),
+    /// What is left to be opened.
+    files: VecDeque<Opened>,
+    /// The last segment that has ended.
+    ended: u32,
+    /// The name of the file that is being read.
+    place: String,
+    reader: Option<BufReader<File>>,
+    line: Vec<u8>,
+}
+
+impl Chain {
+    /// The next line, or what is left of one at the end of a file, and the name of the file.
+    fn next(&mut self) -> io::Result<Option<(&str, Found<'_>)>> {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                let Some(opened) = self.files.pop_front() else { return Ok(None) };
+                self.begin(opened)?;
+                continue;
+            };
+            self.line.clear();
+            let read = reader.read_until(b'\n', &mut self.line)?;
+            if self.line.pop() == Some(b'\n') {
+                self.read.1 += read as u64;
+                return Ok(Some((&self.place, Found::Line(&self.line))));
+            }
+            self.reader = None;
+            if read > 0 {
+                return Ok(Some((&self.place, Found::Torn)));
+            }
+        }
+    }
+
+    /// Goes on to the next whole line; says when it was written, where there is one.
+    fn next_line(&mut self) -> io::Result<Option<i64>> {
+        loop {
+            match self.next()? {
+                None => return Ok(None),
+                Some((_, Found::Torn)) => {}
+                Some((_, Found::Line(line))) => return Ok(Some(written(line))),
+            }
+        }
+    }
+
+    /// Begins to read a file where the last reading of the chain ended, unless that was further on.
+    fn begin(&mut self, Opened { number, path, file, .. }: Opened) -> io::Result<()> {
+        let length = file.metadata()?.len();
+        let (segment, offset) = self.read;
+        let mut reader = BufReader::with_capacity(64 << 10, file);
+        // That of the file that is being written stands in its lines.
+        let number = match number {
+            Some(number) => number,
+            None => match first_segment(&mut reader)? {
+                Some(number) => number,
+                // No line in it says: it is the one after those that have ended.
+                None => segment.max(self.ended + 1),
+            },
+        };
+        if number < segment {
+            return Ok(());
+        }
+        let offset = if number == segment && offset <= length { offset } else { 0 };
+        reader.seek(SeekFrom::Start(offset))?;
+        self.read = (number, offset);
+        self.place = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.reader = Some(reader);
+        Ok(())
+    }
 }
 
 /// The segment in which a file's lines stand, as the first says that can be read.

@@ -371,6 +371,11 @@ impl Trail {
         self.record.arguments = self.in_full().then(|| self.redacted(arguments, json));
     }
 
+    /// The tier of the call, where its tool has been found: that of the tool, or what a rule raised it to.
+    pub(crate) fn tier(&self) -> Option<Tier> {
+        self.record.tier
+    }
+
     /// Takes in what hooks say of the call, and what it is made with instead.
     pub(crate) fn heard(&mut self) -> &mut Heard {
         &mut self.heard

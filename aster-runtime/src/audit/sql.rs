@@ -4,7 +4,7 @@
 //! else is writing to, reads in the database itself where that has got to, and moves it on: a writer that was killed leaves
 //! whole transactions, and one that has lost its connection goes on with any chain that is free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::oneshot;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::chain::{Head, Known, Link, Note, Segments};
+use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
 use super::{AuditSink, Commit, Record, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
@@ -585,11 +585,20 @@ impl Reader {
 
     /// Passes every line that was not read before, chain by chain, in order, with the chain's name.
     pub(super) async fn read(&mut self, mut visit: impl FnMut(&str, &[u8])) -> io::Result<()> {
-        let (passed, mut lines) = tokio::sync::mpsc::channel(BATCH);
+        self.pass(read_lines, |chain, line| visit(&format!("chain {chain}"), line)).await
+    }
+
+    /// The same of all chains by the time at which the lines were written.
+    pub(super) async fn read_by_time(&mut self, mut visit: impl FnMut(&[u8])) -> io::Result<()> {
+        self.pass(read_lines_by_time, |_, line| visit(line)).await
+    }
+
+    async fn pass(&mut self, lines: ReadLines, mut visit: impl FnMut(i64, &[u8])) -> io::Result<()> {
+        let (passed, mut arriving) = tokio::sync::mpsc::channel(BATCH);
         let (database, read) = (Arc::clone(&self.database), self.read.clone());
-        let reading = tokio::task::spawn_blocking(move || read_lines(&database, &read, &passed));
-        while let Some((chain, sequence, line)) = lines.recv().await {
-            visit(&format!("chain {chain}"), String::as_bytes(&line));
+        let reading = tokio::task::spawn_blocking(move || lines(&database, &read, &passed));
+        while let Some((chain, sequence, line)) = arriving.recv().await {
+            visit(chain, line.as_bytes());
             self.read.insert(chain, sequence);
         }
         reading.await.unwrap_or_else(|_| Err(Failed::of("the reader panicked"))).map_err(io::Error::from)
@@ -620,7 +629,23 @@ fn heads(database: &Database) -> Result<BTreeMap<u32, Known>, Failed> {
     Ok(known)
 }
 
+/// A line, with its chain and its number.
 type Passed = (i64, i64, String);
+
+type ReadLines = fn(&Database, &BTreeMap<i64, i64>, &tokio::sync::mpsc::Sender<Passed>) -> Result<(), Failed>;
+
+fn chains(connection: &mut Connection) -> Result<Vec<i64>, Failed> {
+    let mut chains = Vec::new();
+    rows!(connection, "SELECT DISTINCT chain FROM aster_audit ORDER BY chain", [], (chain: i64) => chains.push(chain));
+    Ok(chains)
+}
+
+fn lines_after(connection: &Connection) -> String {
+    let columns = connection.lines();
+    format!(
+        "SELECT sequence, {columns} FROM aster_audit WHERE chain = ?1 AND sequence > ?2 ORDER BY sequence"
+    )
+}
 
 fn read_lines(
     database: &Database,
@@ -628,19 +653,61 @@ fn read_lines(
     passed: &tokio::sync::mpsc::Sender<Passed>,
 ) -> Result<(), Failed> {
     let Some(mut connection) = database.connect_to_read()? else { return Ok(()) };
-    let mut chains: Vec<i64> = Vec::new();
-    rows!(&mut connection, "SELECT DISTINCT chain FROM aster_audit ORDER BY chain", [], (chain: i64) => chains.push(chain));
-    let lines = format!(
-        "SELECT sequence, {} FROM aster_audit WHERE chain = ?1 AND sequence > ?2 ORDER BY sequence",
-        connection.lines()
-    );
-    for chain in chains {
+    let lines = lines_after(&connection);
+    for chain in chains(&mut connection)? {
         let after = read.get(&chain).copied().unwrap_or_default();
         rows!(&mut connection, &lines, [chain, after], (sequence: i64, line: String) => {
             if passed.blocking_send((chain, sequence, line)).is_err() {
                 return Ok(());
             }
         });
+    }
+    Ok(())
+}
+
+/// What comes next in a chain, a batch at a time.
+struct Upcoming {
+    chain: i64,
+    after: i64,
+    lines: VecDeque<(i64, String)>,
+}
+
+impl Upcoming {
+    /// When the next line was written, if there is one.
+    fn next(&mut self, connection: &mut Connection) -> Result<Option<i64>, Failed> {
+        if self.lines.is_empty() {
+            let lines = format!("{} LIMIT {BATCH}", lines_after(connection));
+            rows!(connection, &lines, [self.chain, self.after], (sequence: i64, line: String) => {
+                self.after = sequence;
+                self.lines.push_back((sequence, line));
+            });
+        }
+        Ok(self.lines.front().map(|(_, line)| written(line.as_bytes())))
+    }
+}
+
+fn read_lines_by_time(
+    database: &Database,
+    read: &BTreeMap<i64, i64>,
+    passed: &tokio::sync::mpsc::Sender<Passed>,
+) -> Result<(), Failed> {
+    let Some(mut connection) = database.connect_to_read()? else { return Ok(()) };
+    let upcoming = chains(&mut connection)?.into_iter().map(|chain| {
+        let after = read.get(&chain).copied().unwrap_or_default();
+        Upcoming { chain, after, lines: VecDeque::new() }
+    });
+    let mut upcoming: Vec<Upcoming> = upcoming.collect();
+    let mut merge = Merge::default();
+    for (at, chain) in upcoming.iter_mut().enumerate() {
+        merge.add(at, chain.next(&mut connection)?);
+    }
+    while let Some(at) = merge.first() {
+        let chain = &mut upcoming[at];
+        let Some((sequence, line)) = chain.lines.pop_front() else { continue };
+        if passed.blocking_send((chain.chain, sequence, line)).is_err() {
+            return Ok(());
+        }
+        merge.add(at, chain.next(&mut connection)?);
     }
     Ok(())
 }

@@ -183,12 +183,12 @@ impl Stats {
         metric.head("aster_calls_total", "counter", "Calls that have ended, by server and outcome.");
         for (server, stats) in &self.servers {
             for (outcome, count) in stats.outcomes.iter() {
-                metric.value("aster_calls_total", &[("server", server), ("outcome", &name(outcome))], count);
+                metric.value("aster_calls_total", &[("server", server), ("outcome", outcome.name())], count);
             }
         }
         metric.head("aster_denials_total", "counter", "Refused calls, by the check that refused.");
         for (check, count) in self.denials.iter() {
-            metric.value("aster_denials_total", &[("check", &name(check))], count);
+            metric.value("aster_denials_total", &[("check", check.name())], count);
         }
         metric.head(
             "aster_failures_total",
@@ -241,14 +241,6 @@ impl Stats {
             metric.value(name, &[], count);
         }
         text
-    }
-}
-
-/// The name that a value has in a record.
-fn name(value: impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => String::new(),
     }
 }
 

@@ -115,6 +115,20 @@ impl Store {
         }
     }
 
+    /// Passes every entry that this value has not passed before, those of all chains by the time at which they were written:
+    /// what several processes wrote, as it happened. No more is held in memory than the next entries of each chain.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub async fn read_by_time(&mut self, mut visit: impl FnMut(Entry<'_>)) -> io::Result<()> {
+        match &mut self.0 {
+            Kept::Lines(reader) => reader.read_by_time(|line| visit(Entry { line })),
+            #[cfg(feature = "sql")]
+            Kept::Sql(reader) => reader.read_by_time(|line| visit(Entry { line })).await,
+        }
+    }
+
     /// Reads everything and says whether it is what was written, and whether every call that was dispatched has its intent.
     ///
     /// A chain shows what was changed in it, taken out of it or put into it. It cannot show that whoever may write to the store

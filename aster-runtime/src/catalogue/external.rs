@@ -4,8 +4,10 @@ use std::fmt;
 
 use globset::{Glob, GlobMatcher};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::{Problem, Reason};
+use crate::gate::secrets::{Incoming, Places, SecretPolicy};
 use crate::spec::{Group, Tier};
 
 /// How a server is doing.
@@ -71,6 +73,50 @@ impl Listing {
             instructions: None,
             protocol: None,
         }
+    }
+
+    /// The listing without secrets, and where they were, where there are any: what a server says of itself is shown to
+    /// models, kept with the pins and passed on to clients.
+    pub(crate) fn without_secrets(
+        &self,
+        server: &str,
+        policy: &SecretPolicy,
+    ) -> Option<(Self, Vec<Problem>)> {
+        if policy.incoming == Incoming::Allow {
+            return None;
+        }
+        let mut clean: Option<Self> = None;
+        let mut problems = Vec::new();
+        let mut found = |tool: Option<&str>, places: Places| {
+            problems.extend(places.listed.into_iter().map(|place| Problem {
+                server: server.to_owned(),
+                tool: tool.map(str::to_owned),
+                reason: Reason::Secret { pointer: place.pointer, kind: place.kind },
+            }));
+        };
+        for (which, list) in [&self.tools, &self.resources, &self.prompts].into_iter().enumerate() {
+            for (at, entry) in list.iter().enumerate() {
+                let Some((redacted, places)) = entry.as_object().and_then(|entry| policy.redact(entry))
+                else {
+                    continue;
+                };
+                let place = format!("#{}", at + 1);
+                found(Some(redacted.get("name").and_then(Value::as_str).unwrap_or(&place)), places);
+                let clean = clean.get_or_insert_with(|| self.clone());
+                [&mut clean.tools, &mut clean.resources, &mut clean.prompts][which][at] =
+                    Value::Object(redacted);
+            }
+        }
+        let own = [("title", &self.title), ("version", &self.version), ("instructions", &self.instructions)];
+        let said = own.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text.clone()?.into())));
+        if let Some((redacted, places)) = policy.redact(&Map::from_iter(said)) {
+            found(None, places);
+            let text = |name: &str| redacted.get(name).and_then(Value::as_str).map(str::to_owned);
+            let clean = clean.get_or_insert_with(|| self.clone());
+            (clean.title, clean.version) = (text("title"), text("version"));
+            clean.instructions = text("instructions");
+        }
+        clean.map(|clean| (clean, problems))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why something is not in the catalogue.
+//! Why something, or a part of it, is not in the catalogue.
 
 use std::fmt;
 
@@ -31,6 +31,13 @@ pub enum Reason {
     Withheld(String),
     /// It is not trusted as it is now; why, and what the user can do.
     Quarantined(String),
+    /// Of its definition, or of what its server says of itself, only a secret is left out.
+    Secret {
+        /// Where, as a JSON pointer (RFC 6901).
+        pointer: String,
+        /// What it is, as [`Finding::kind`](crate::gate::secrets::Finding::kind) says.
+        kind: &'static str,
+    },
     /// The name breaks the grammar.
     Name(NameError),
     /// An earlier tool of the same server has the name; where the two were declared, as far as known.
@@ -105,6 +112,9 @@ impl fmt::Display for Reason {
             Self::Missing(field) => write!(f, "`{field}` is missing or not a non-empty string"),
             Self::Withheld(reason) => write!(f, "not offered at the moment: {reason}"),
             Self::Quarantined(why) => write!(f, "quarantined: {why}"),
+            Self::Secret { pointer, kind } => {
+                write!(f, "only the secret at {} ({kind})", text::one_line(pointer, 200))
+            }
             Self::Name(error) => error.fmt(f),
             Self::DuplicateTool { first, second } => {
                 f.write_str("another tool of the server has this name")?;

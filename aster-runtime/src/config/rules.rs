@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Number;
 use tokio::sync::watch;
 
 use super::file::Reader;
@@ -35,6 +36,7 @@ use super::yaml::{Mark, Node, Value};
 use super::{MAX_FILE_BYTES, Problem, nearest, open_regular};
 use crate::gate::real::real;
 use crate::gate::rules::{Action, Hint, PathGlobs, Rule, RuleError, Rules, Surroundings, Test};
+use crate::gate::secrets::Outgoing;
 use crate::spec::Tier;
 use crate::text::one_line;
 
@@ -95,6 +97,17 @@ impl RuleFiles {
     #[must_use]
     pub fn read(&self) -> RulesRead {
         Follower::new(self.clone()).read
+    }
+
+    /// What files with these bytes would say, the user's and the project's: for those who throw junk at it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn would_read(&self, user: Option<&[u8]>, project: Option<&[u8]>) -> RulesRead {
+        let at = |folder: &str, bytes: &[u8]| (Path::new(folder).join(FILE_NAME), Ok(bytes.to_vec()));
+        let snapshot = [user.map(|bytes| at("/user", bytes)), project.map(|bytes| at("/project", bytes))];
+        let mut follower = Follower::of(self.clone());
+        follower.apply(snapshot);
+        follower.read
     }
 
     /// Reads the files and follows them: whenever one has changed and stayed so for a moment, there are new rules. What is
@@ -178,15 +191,20 @@ struct Follower {
 impl Follower {
     fn new(files: RuleFiles) -> Self {
         let first = files.snapshot();
+        let mut follower = Self::of(files);
+        follower.apply(first);
+        follower
+    }
+
+    /// One that has read nothing.
+    fn of(files: RuleFiles) -> Self {
         let read = RulesRead {
             rules: Rules::default(),
             problems: Vec::new(),
             warnings: Vec::new(),
             files: Vec::new(),
         };
-        let mut follower = Self { files, read, applied: [None, None], pending: None, good: BTreeMap::new() };
-        follower.apply(first);
-        follower
+        Self { files, read, applied: [None, None], pending: None, good: BTreeMap::new() }
     }
 
     /// Takes what two looks one after the other have seen.
@@ -306,9 +324,10 @@ fn document(
 
 const HINTS: [Hint; 4] = [Hint::ReadOnly, Hint::Destructive, Hint::Idempotent, Hint::OpenWorld];
 
-const RULE_KEYS: [&str; 14] = [
+const RULE_KEYS: [&str; 15] = [
     "action",
     "reason",
+    "secrets",
     "tool",
     "server",
     "team",
@@ -344,12 +363,21 @@ impl RuleReader<'_, '_> {
                 continue;
             }
             for node in self.reader.list(value, "`rules`") {
-                let Some(rule) = self.rule(node) else { continue };
-                if self.base.is_some() && rule.action() == Action::Allow {
-                    let message = "the rule is left out: a project can deny and ask, and not allow";
+                let Some(mut rule) = self.rule(node) else { continue };
+                let mut warn = |message| {
                     let help = "write it in the user's own file";
                     document.warnings.push(Problem::new(self.reader.path, node.at, message, help));
+                };
+                if self.base.is_some() && rule.action() == Action::Allow {
+                    warn("the rule is left out: a project can deny and ask, and not allow");
                     continue;
+                }
+                if self.base.is_some() && rule.outgoing().is_some_and(|outgoing| outgoing != Outgoing::Block)
+                {
+                    warn(
+                        "`secrets` of the rule is left out: a project can block calls with secrets, and do no less",
+                    );
+                    rule = rule.secrets(None);
                 }
                 document.rules.push(rule);
             }
@@ -378,7 +406,7 @@ impl RuleReader<'_, '_> {
         let mut rule = Rule::new(action.unwrap_or(Action::Deny), self.place(node.at));
         let mut says_when = false;
         for (key, value) in entries {
-            says_when |= !matches!(key, "action" | "reason");
+            says_when |= !matches!(key, "action" | "reason" | "secrets");
             if let Some(next) = self.clause(rule.clone(), key, value) {
                 rule = next;
             }
@@ -397,6 +425,16 @@ impl RuleReader<'_, '_> {
             "reason" => {
                 let reason = one_line(self.reader.scalar(value, &what)?, MAX_REASON);
                 Ok(rule.reason(reason.trim_end_matches('.')))
+            }
+            "secrets" => {
+                let choices = [Outgoing::Block, Outgoing::Redact].map(|outgoing| (outgoing.name(), outgoing));
+                let outgoing = self.reader.choice(value, &what, &choices)?;
+                if rule.action() == Action::Deny {
+                    let help = "leave it out: nothing of what is denied is sent";
+                    self.reader.problem(value.at, format!("{what} that denies says nothing"), help);
+                    return None;
+                }
+                Ok(rule.secrets(outgoing))
             }
             "tool" => rule.tools(self.texts(value, &what)?),
             "server" => rule.servers(self.texts(value, &what)?),
@@ -529,9 +567,13 @@ impl RuleReader<'_, '_> {
         self.made(made, node.at, what)
     }
 
-    fn number(&mut self, node: &Node, what: &str) -> Option<f64> {
+    fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
         let number = match &node.value {
-            Value::Number(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+            Value::Number(text) => {
+                let whole =
+                    text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+                whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+            }
             _ => None,
         };
         if number.is_none() {
@@ -601,6 +643,7 @@ rules:
     url: https://evil.example/*
   - action: allow
     tool: "*"
+    secrets: redact
 "#;
 
     #[test]
@@ -618,6 +661,7 @@ rules:
         assert_eq!((deny.action(), deny.why()), (Action::Deny, Some("Nothing of it leaves the house")));
         assert!(deny.place().ends_with("permissions.yaml:4") && !deny.is_of_tools());
         assert!(allow.is_of_tools() && read.rules.look_at_paths());
+        assert_eq!((deny.outgoing(), allow.outgoing()), (None, Some(Outgoing::Redact)));
     }
 
     #[test]
@@ -650,6 +694,9 @@ rules:
     origin: martian
     agent: {a: b}
   - just text
+  - {action: deny, tool: a/*, secrets: block}
+  - {action: ask, tool: a/*, secrets: allow}
+  - {action: ask, secrets: block}
 "#,
         );
         let read = files.rules().read();
@@ -673,6 +720,9 @@ rules:
         permissions.yaml:23:13: `origin` of a rule cannot be `martian`; known here: `native`, `external`
         permissions.yaml:24:12: `agent` of a rule is a mapping, not text; write one text
         permissions.yaml:25:5: a rule is text, not a mapping; write `key: value` lines
+        permissions.yaml:26:40: `secrets` of a rule that denies says nothing; leave it out: nothing of what is denied is sent
+        permissions.yaml:27:39: `secrets` of a rule cannot be `allow`; known here: `block`, `redact`
+        permissions.yaml:28:5: the rule does not say when it applies; write `tool: "*"` where every call is meant
         "#);
         assert!(read.rules.rules().is_empty());
     }
@@ -683,13 +733,19 @@ rules:
         files.write("permissions.yaml", "rules:\n  - {action: allow, tool: a/*}\n");
         files.write(
             "project/permissions.yaml",
-            "default: ask\nrules:\n  - {action: allow, tool: b/*}\n  - {action: deny, path: secrets}\n",
+            "default: ask\nrules:\n  - {action: allow, tool: b/*}\n  - {action: deny, path: secrets}\n  \
+             - {action: ask, tool: b/*, secrets: redact}\n  - {action: ask, tool: c/*, secrets: block}\n",
         );
         let read = files.rules().read();
         assert_eq!(files.shown(&read.problems), "");
-        insta::assert_snapshot!(files.shown(&read.warnings), @"project/permissions.yaml:3:5: the rule is left out: a project can deny and ask, and not allow; write it in the user's own file");
+        insta::assert_snapshot!(files.shown(&read.warnings), @r"
+        project/permissions.yaml:3:5: the rule is left out: a project can deny and ask, and not allow; write it in the user's own file
+        project/permissions.yaml:5:5: `secrets` of the rule is left out: a project can block calls with secrets, and do no less; write it in the user's own file
+        ");
         let actions: Vec<Action> = read.rules.rules().iter().map(Rule::action).collect();
-        assert_eq!(actions, [Action::Deny, Action::Allow]);
+        assert_eq!(actions, [Action::Deny, Action::Ask, Action::Ask, Action::Allow]);
+        let secrets: Vec<Option<Outgoing>> = read.rules.rules().iter().map(Rule::outgoing).collect();
+        assert_eq!(secrets, [None, None, Some(Outgoing::Block), None]);
         assert!(read.rules.default_ask().is_some_and(|place| place.ends_with("project/permissions.yaml:1")));
         assert_eq!(crate::gate::rules::lint(&read.rules, &Landscape::default()), []);
     }

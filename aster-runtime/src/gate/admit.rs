@@ -78,17 +78,18 @@ pub async fn admit(
     check_scope(scope, &call)?;
     check_arguments(&call)?;
     let judged = hooks::before(&gate.hooks, &mut call, heard, check_arguments).await?;
+    let rules = scope.rules();
+    let outgoing = outgoing(gate, rules, &call).await;
     // First, so that rules and egress judge what is sent.
-    if clean_secrets(gate, &mut call)? {
+    if clean_secrets(gate, outgoing, &mut call)? {
         heard.arguments = Some(call.arguments.clone());
     }
-    let rules = scope.rules();
     let ruling = rule(rules, &call).await;
     check_rules(&ruling)?;
     let unheard = matches!(ruling.requirement, Requirement::Ask(_));
     let ruling = hear(ruling, &judged, &call);
     check_egress(gate, &call)?;
-    check_secrets(gate, &call)?;
+    check_secrets(gate, outgoing, &call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
     let by = match (&ruling.requirement, &ruling.rule) {
@@ -113,27 +114,42 @@ pub async fn admit(
         },
     };
     let slot = gate.limits.enter(&call).await?;
-    check_same_rules(gate, rules, &ruling, &judged, &call).await?;
+    check_same_rules(gate, rules, outgoing, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
     Ok(Admitted { call, by, tier, context: judged.context, slot })
 }
 
 /// What the rules and the tier ask for.
 async fn rule(rules: &Arc<Rules>, call: &Proposed) -> Ruling {
-    if !rules.look_at_paths() {
-        return decide(rules, call);
-    }
-    // A file system may keep one waiting.
-    let (waiting, waited) = (Arc::clone(rules), call.clone());
-    let decided = tokio::task::spawn_blocking(move || decide(&waiting, &waited)).await;
-    decided.unwrap_or_else(|_| {
+    asked(rules, call, Rules::decide).await.unwrap_or_else(|| {
         let message = "the rules could not be asked; nothing was called";
         Ruling::new(Requirement::Deny(message.to_owned()))
     })
 }
 
-fn decide(rules: &Rules, call: &Proposed) -> Ruling {
-    rules.decide(&facts(&call.session, &call.tool, &call.arguments))
+/// What becomes of secrets in the arguments: what a rule says of this call, or the policy of all.
+async fn outgoing(gate: &Gate, rules: &Arc<Rules>, call: &Proposed) -> Outgoing {
+    if !rules.speak_of_secrets() {
+        return gate.secrets.outgoing;
+    }
+    let said = asked(rules, call, Rules::outgoing).await.unwrap_or(Some(Outgoing::Block));
+    said.unwrap_or(gate.secrets.outgoing)
+}
+
+/// What the rules say of a call; `None` where they panic.
+async fn asked<T: Send + 'static>(
+    rules: &Arc<Rules>,
+    call: &Proposed,
+    ask: fn(&Rules, &Facts<'_>) -> T,
+) -> Option<T> {
+    let said =
+        move |rules: &Rules, call: &Proposed| ask(rules, &facts(&call.session, &call.tool, &call.arguments));
+    if !rules.look_at_paths() {
+        return Some(said(rules, call));
+    }
+    // A file system may keep one waiting.
+    let (waiting, waited) = (Arc::clone(rules), call.clone());
+    tokio::task::spawn_blocking(move || said(&waiting, &waited)).await.ok()
 }
 
 /// What the rules make of a call that nobody makes, and all of them that match it.
@@ -167,6 +183,7 @@ fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
 async fn check_same_rules(
     gate: &Gate,
     rules: &Arc<Rules>,
+    outgoing: Outgoing,
     ruling: &Ruling,
     judged: &Judged,
     call: &Proposed,
@@ -175,6 +192,9 @@ async fn check_same_rules(
     // Nor may a link lead elsewhere by now.
     if Arc::ptr_eq(&now, rules) && !rules.look_at_paths() {
         return Ok(());
+    }
+    if self::outgoing(gate, &now, call).await > outgoing {
+        check_secrets(gate, Outgoing::Block, call)?;
     }
     let now = hear(rule(&now, call).await, judged, call);
     check_rules(&now)?;
@@ -210,9 +230,9 @@ fn check_budget(session: &Session, left: bool) -> Result<(), Denied> {
     ))
 }
 
-/// Takes secrets out of the arguments, where the policy has them taken out. Says whether the call has other arguments now.
-fn clean_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
-    if gate.secrets.outgoing != Outgoing::Redact {
+/// Takes secrets out of the arguments, where they are to be taken out. Says whether the call has other arguments now.
+fn clean_secrets(gate: &Gate, outgoing: Outgoing, call: &mut Proposed) -> Result<bool, Denied> {
+    if outgoing != Outgoing::Redact {
         return Ok(false);
     }
     let Some((mut arguments, _)) = gate.secrets.redact(&undeclared(call)) else { return Ok(false) };
@@ -226,9 +246,9 @@ fn clean_secrets(gate: &Gate, call: &mut Proposed) -> Result<bool, Denied> {
     Ok(true)
 }
 
-/// No secret leaves, where the policy has such calls refused.
-fn check_secrets(gate: &Gate, call: &Proposed) -> Result<(), Denied> {
-    if gate.secrets.outgoing != Outgoing::Block {
+/// No secret leaves, where such calls are to be refused.
+fn check_secrets(gate: &Gate, outgoing: Outgoing, call: &Proposed) -> Result<(), Denied> {
+    if outgoing != Outgoing::Block {
         return Ok(());
     }
     let places = gate.secrets.find(&undeclared(call));

@@ -528,7 +528,7 @@ async fn call(
 ) -> Result<ToolResult, ErrorData> {
     // An unknown tool is a protocol error, by the specification; it is recorded all the same.
     let unknown = || {
-        let message = format!("no tool `{}` is known", text::one_line(name, 128));
+        let message = format!("no tool `{}` is known", service.host.repeated(name));
         ErrorData::invalid_params(message, None)
     };
     match service.target(name, &options.cancellation).await {

@@ -12,9 +12,8 @@ use super::resources::{result, typed};
 use super::rounds::Turn;
 use super::{Server, Service, Shape};
 use crate::call::Completed;
-use crate::host;
+use crate::host::{self, Host};
 use crate::id::ToolId;
-use crate::text;
 
 impl Shape {
     /// What a prompt is called here: by its bare name where there is one server, else by `server__prompt`. Native names have
@@ -64,7 +63,8 @@ impl Server {
         match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(got) => {
-                let mut result: GetPromptResult = result(got, || unknown("prompt", &request.name))?;
+                let mut result: GetPromptResult =
+                    result(got, || unknown(&self.service.host, "prompt", &request.name))?;
                 result.result_type = Some(ResultType::COMPLETE);
                 Ok(result.into())
             }
@@ -84,7 +84,7 @@ impl Server {
                 Reference::Prompt(prompt) => {
                     let id = service.shape.prompt_id(&prompt.name);
                     let suggested = session.complete(host::Reference::Prompt(&id), argument, typed);
-                    suggested.ok_or_else(|| unknown("prompt", &prompt.name))
+                    suggested.ok_or_else(|| unknown(&service.host, "prompt", &prompt.name))
                 }
                 Reference::Resource(template) => {
                     let template = template.uri.as_str();
@@ -92,7 +92,10 @@ impl Server {
                         resource.template().as_str() == template && service.shape.offers(resource.id())
                     });
                     let complete = || session.complete(host::Reference::Resource(template), argument, typed);
-                    offered.then(complete).flatten().ok_or_else(|| unknown("resource template", template))
+                    offered
+                        .then(complete)
+                        .flatten()
+                        .ok_or_else(|| unknown(&service.host, "resource template", template))
                 }
                 // A kind that the SDK knows and this edge does not.
                 _ => {
@@ -108,6 +111,6 @@ impl Server {
     }
 }
 
-fn unknown(what: &str, name: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("no {what} `{}` is known", text::one_line(name, 256)), None)
+fn unknown(host: &Host, what: &str, name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("no {what} `{}` is known", host.repeated(name)), None)
 }

@@ -20,9 +20,8 @@ use super::rounds::Turn;
 use super::{Server, Service, Shape};
 use crate::call::{Check, Completed};
 use crate::catalogue::Resource;
-use crate::host::CallOptions;
+use crate::host::{CallOptions, Host};
 use crate::id::ToolId;
-use crate::text;
 use crate::tool::{INVALID_ARGUMENTS, JsonObject, NOT_FOUND};
 
 /// How many resources one connection may follow.
@@ -134,7 +133,8 @@ impl Server {
         match self.service.rounds.answer(&context, asking, start, failure).await? {
             Turn::InputRequired(questions) => Ok(questions.into()),
             Turn::Done(read) => {
-                let mut result: ReadResourceResult = result(read, || unknown(&request.uri))?;
+                let mut result: ReadResourceResult =
+                    result(read, || unknown(&self.service.host, &request.uri))?;
                 result.result_type = Some(ResultType::COMPLETE);
                 Ok(result.into())
             }
@@ -147,7 +147,7 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if !self.service.offers_resource(&uri) {
-            return Err(unknown(&uri));
+            return Err(unknown(&self.service.host, &uri));
         }
         let mut followed = self.connection.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let followed =
@@ -170,8 +170,8 @@ impl Server {
     }
 }
 
-fn unknown(uri: &str) -> ErrorData {
-    let uri = text::one_line(uri, 256);
+fn unknown(host: &Host, uri: &str) -> ErrorData {
+    let uri = host.repeated(uri);
     ErrorData::resource_not_found(format!("no resource `{uri}` is known"), Some(json!({ "uri": uri })))
 }
 

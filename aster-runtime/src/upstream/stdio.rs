@@ -43,9 +43,11 @@ pub struct StdioServer {
     pub command: String,
     /// Its arguments. No shell reads them.
     pub args: Vec<String>,
-    /// Variables of its environment, beside [`INHERITED_VARIABLES`](crate::process::INHERITED_VARIABLES). Their values are treated as secrets.
+    /// Variables of its environment, beside [`INHERITED_VARIABLES`](crate::process::INHERITED_VARIABLES). Their values are kept
+    /// out of what is told of the server's state, its errors and its log;
+    /// [`HostBuilder::secrets`](crate::host::HostBuilder::secrets) keeps them out of all the rest, such as results.
     pub env: BTreeMap<String, String>,
-    /// What else must not be shown, such as a token among the arguments.
+    /// What else is kept out in the same way, such as a token among the arguments.
     pub secrets: Vec<String>,
     /// Its working directory; `None` is ours.
     pub cwd: Option<PathBuf>,
@@ -100,7 +102,7 @@ impl StdioServer {
         self
     }
 
-    /// Adds values that must not be shown, beside those of its environment: what a variable put into an argument, say.
+    /// Adds values that are treated like those of its environment: what a variable put into an argument, say.
     #[must_use]
     pub fn secrets<V: Into<String>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         self.secrets.extend(values.into_iter().map(Into::into));

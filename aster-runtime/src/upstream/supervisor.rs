@@ -1,13 +1,11 @@
 //! Keeps one server running: starts it, watches it, tells what happens to it, and starts it again.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -408,24 +406,7 @@ impl Supervisor {
         self.state.send_replace(State::Down { attempt, reason: reason.into() });
     }
 
-    /// What the server says of itself may hold what it was given: a description with a token in it would go to the model.
-    /// Schemas stay as they are, since a value of theirs is there to be sent back.
-    fn publish(&self, mut listing: Listing) {
-        let redact = |text: &mut String| {
-            if let Cow::Owned(redacted) = self.diagnostics.redact(text) {
-                *text = redacted;
-            }
-        };
-        for field in [&mut listing.title, &mut listing.version, &mut listing.instructions] {
-            field.as_mut().into_iter().for_each(redact);
-        }
-        for tool in &mut listing.tools {
-            for key in ["title", "description"] {
-                if let Some(Value::String(text)) = tool.get_mut(key) {
-                    redact(text);
-                }
-            }
-        }
+    fn publish(&self, listing: Listing) {
         self.listing.send_if_modified(|current| {
             let differs = **current != listing;
             if differs {

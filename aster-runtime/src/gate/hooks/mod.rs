@@ -18,6 +18,9 @@ use serde::Serialize;
 
 #[cfg(feature = "hooks")]
 pub use program::{InvalidMatcher, Matcher, OnFailure, ProgramHook};
+#[cfg(feature = "hooks")]
+#[doc(hidden)]
+pub use program::{review_of, verdict_of};
 
 use crate::call::{Check, Denied, Proposed};
 use crate::tool::{JsonObject, ToolError, ToolResult};

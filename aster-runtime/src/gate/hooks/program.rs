@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -16,8 +17,9 @@ use futures_util::future::BoxFuture;
 use globset::{Glob, GlobMatcher};
 use process_wrap::tokio::ChildWrapper;
 use regex::Regex;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -304,48 +306,62 @@ impl ProgramHook {
         let status =
             child.0.inner_mut().wait().await.map_err(|error| format!("it cannot be waited for: {error}"))?;
         let stdout = stdout.map_err(|error| format!("its output cannot be read: {error}"))?;
-        self.read(status, &stdout, &stderr.unwrap_or_default())
-    }
-
-    fn read(&self, status: ExitStatus, stdout: &[u8], stderr: &[u8]) -> Result<Output, Failure> {
         match status.code() {
-            Some(0) => {}
-            Some(REFUSED) => {
-                let said = one_line(&String::from_utf8_lossy(stderr), MAX_REASON);
-                let why = if said.is_empty() { "it does not say why".to_owned() } else { said };
-                return Ok(Output {
-                    decision: Some("block".to_owned()),
-                    reason: Some(why),
-                    ..Output::default()
-                });
-            }
-            _ => return Err(format!("it ended with {status}")),
-        }
-        if u64::try_from(stdout.len()).is_ok_and(|length| length >= MAX_OUTPUT) {
-            return Err(format!("it said more than {} MiB", MAX_OUTPUT >> 20));
-        }
-        if stdout.trim_ascii().is_empty() {
-            return Ok(Output::default());
-        }
-        let output: Output = serde_json::from_slice(stdout)
-            // The message of the reader may quote what it read.
-            .map_err(|error| {
-                format!(
-                    "its output is no answer of a hook, at line {} column {}",
-                    error.line(),
-                    error.column()
-                )
-            })?;
-        match &output.specific {
-            Some(specific) if specific.event.as_deref().is_some_and(|said| said != self.event.name()) => {
-                Err(format!("its answer is for another event than {}", self.event.name()))
-            }
-            _ if output.is_async => {
-                Err("it answers later (`async`), and a call cannot be judged later".to_owned())
-            }
-            _ => Ok(output),
+            Some(code @ (0 | REFUSED)) => read_output(self.event, code, &stdout, &stderr.unwrap_or_default()),
+            _ => Err(format!("it ended with {status}")),
         }
     }
+}
+
+/// What a program answers by ending with this code and saying this.
+fn read_output(event: Event, code: i32, stdout: &[u8], stderr: &[u8]) -> Result<Output, Failure> {
+    if code == REFUSED {
+        let said = one_line(&String::from_utf8_lossy(stderr), MAX_REASON);
+        let why = if said.is_empty() { "it does not say why".to_owned() } else { said };
+        return Ok(Output { decision: Some("block".to_owned()), reason: Some(why), ..Output::default() });
+    }
+    if u64::try_from(stdout.len()).is_ok_and(|length| length >= MAX_OUTPUT) {
+        return Err(format!("it said more than {} MiB", MAX_OUTPUT >> 20));
+    }
+    if stdout.trim_ascii().is_empty() {
+        return Ok(Output::default());
+    }
+    // What is passed over is not decoded otherwise.
+    let text = str::from_utf8(stdout).map_err(|_| "its output is not UTF-8".to_owned())?;
+    let Named(output): Named<Output> = serde_json::from_str(text)
+        // The message of the reader may quote what it read.
+        .map_err(|error| {
+            format!("its output is no answer of a hook, at line {} column {}", error.line(), error.column())
+        })?;
+    match &output.specific {
+        Some(Named(specific)) if specific.event.as_deref().is_some_and(|said| said != event.name()) => {
+            Err(format!("its answer is for another event than {}", event.name()))
+        }
+        _ if output.is_async => {
+            Err("it answers later (`async`), and a call cannot be judged later".to_owned())
+        }
+        _ => Ok(output),
+    }
+}
+
+/// What a program says of a call by its output, where it refuses nothing by its exit code: for those who throw junk at it.
+///
+/// # Errors
+///
+/// Where it is no answer.
+#[doc(hidden)]
+pub fn verdict_of(stdout: &[u8]) -> Result<Verdict, Failure> {
+    read_output(Event::PreToolUse, 0, stdout, &[]).and_then(Output::verdict)
+}
+
+/// What it says of a result.
+///
+/// # Errors
+///
+/// Where it is no answer.
+#[doc(hidden)]
+pub fn review_of(event: Event, stdout: &[u8]) -> Result<Review, Failure> {
+    read_output(event, 0, stdout, &[]).and_then(Output::review)
 }
 
 /// Reads to the end, or to the limit.
@@ -377,7 +393,7 @@ struct Output {
     #[serde(rename = "async", default)]
     is_async: bool,
     #[serde(rename = "hookSpecificOutput")]
-    specific: Option<Specific>,
+    specific: Option<Named<Specific>>,
     /// For the screen of a client, which there is not.
     #[serde(rename = "systemMessage", default)]
     _message: IgnoredAny,
@@ -396,6 +412,30 @@ struct Specific {
     #[serde(alias = "updatedMCPToolOutput")]
     updated_tool_output: Option<Value>,
     additional_context: Option<String>,
+}
+
+/// What is read from an object alone: `serde` takes a list in the order of the fields too, which nobody documents.
+#[derive(Debug, Default)]
+struct Named<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData)).map(Named)
+    }
 }
 
 fn reason(said: Option<String>) -> String {
@@ -421,7 +461,7 @@ impl Output {
             return Ok(Verdict::deny(why));
         }
         let approves = self.decision.is_some();
-        let specific = self.specific.unwrap_or_default();
+        let Named(specific) = self.specific.unwrap_or_default();
         let why = || reason(specific.permission_decision_reason.clone());
         let wish = match specific.permission_decision.as_deref() {
             Some("deny") => Some(Wish::Deny(why())),
@@ -445,7 +485,7 @@ impl Output {
         if let Some(why) = self.blocks()? {
             return Ok(Review::withhold(why));
         }
-        let specific = self.specific.unwrap_or_default();
+        let Named(specific) = self.specific.unwrap_or_default();
         if specific.updated_input.is_some() || specific.permission_decision.is_some() {
             return Err("it judges a call that has already run".to_owned());
         }

@@ -154,6 +154,7 @@ pub fn lint(rules: &Rules, landscape: &Landscape) -> Vec<Finding> {
             }
         }
         if rules.default_ask().is_none()
+            && rule.outgoing.is_none()
             && let Some(why) = needless(rule)
         {
             find(format!("the rule allows what nobody asks about: {why}"), "leave it out");
@@ -184,8 +185,12 @@ fn in_file(place: &str) -> (String, u32) {
     parted.unwrap_or_else(|| (place.to_owned(), 0))
 }
 
-/// Whether no call that the rule matches is decided by it, since the other matches it too and counts as much or more.
+/// Whether no call that the rule matches is decided by it, since the other matches it too and counts as much or more, of
+/// secrets as well.
 fn shadows(other: &Rule, rule: &Rule) -> bool {
+    if other.action != Action::Deny && other.outgoing < rule.outgoing {
+        return false;
+    }
     let reading = if other.action == Action::Allow { Reading::Strict } else { Reading::Loose };
     other.when.covers(&rule.when, reading)
 }

@@ -37,6 +37,7 @@ use test::Reading;
 use when::When;
 
 use crate::catalogue::{Server, TierSource, Tool};
+use crate::gate::secrets::Outgoing;
 use crate::spec::Tier;
 use crate::tool::JsonObject;
 
@@ -106,6 +107,7 @@ pub struct Rule {
     action: Action,
     place: Arc<str>,
     reason: Option<String>,
+    outgoing: Option<Outgoing>,
     when: When,
 }
 
@@ -113,7 +115,7 @@ impl Rule {
     /// A rule that matches every call. `place` says where it stands, `file:line` for one from a file.
     #[must_use]
     pub fn new(action: Action, place: impl Into<Arc<str>>) -> Self {
-        Self { action, place: place.into(), reason: None, when: When::default() }
+        Self { action, place: place.into(), reason: None, outgoing: None, when: When::default() }
     }
 
     /// What it does.
@@ -132,6 +134,12 @@ impl Rule {
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.reason.as_deref()
+    }
+
+    /// What becomes of secrets in the arguments of the calls that it matches, where it says so.
+    #[must_use]
+    pub fn outgoing(&self) -> Option<Outgoing> {
+        self.outgoing
     }
 
     /// The tools that it names, as globs over ids or over the names of direct mode.
@@ -305,6 +313,19 @@ impl Rules {
     /// The rules that match this call, those that count more first.
     pub fn matching<'a>(&'a self, facts: &Facts<'_>) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().filter(|rule| rule.matches(facts, &self.surroundings))
+    }
+
+    /// What becomes of secrets in the arguments of this call, where a rule that matches it says so; of several, the strictest
+    /// counts.
+    #[must_use]
+    pub fn outgoing(&self, facts: &Facts<'_>) -> Option<Outgoing> {
+        let speaking = self.rules.iter().filter(|rule| rule.outgoing.is_some());
+        speaking.filter(|rule| rule.matches(facts, &self.surroundings)).filter_map(Rule::outgoing).max()
+    }
+
+    /// Whether any rule says what becomes of secrets.
+    pub(crate) fn speak_of_secrets(&self) -> bool {
+        self.rules.iter().any(|rule| rule.outgoing.is_some())
     }
 
     /// What this call needs.

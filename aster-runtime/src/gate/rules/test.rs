@@ -5,10 +5,11 @@
 //! *strictly*: every value must fit, and in one reading only.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use url::{Host, Url};
 
 use super::path::{PathGlobs, Surroundings};
@@ -46,7 +47,7 @@ enum Kind {
     Equals(Vec<String>),
     Regex(Vec<Expression>),
     Glob(Globs),
-    Range { min: f64, max: f64 },
+    Range { min: Option<Amount>, max: Option<Amount> },
     Path(PathGlobs),
     Host(Vec<HostGlob>),
     Url(Globs),
@@ -87,20 +88,28 @@ impl Test {
         Ok(Self(Kind::Glob(Globs::new(globs)?)))
     }
 
-    /// The value is a number between these, both included; a rule that denies or asks reads a number in a text too.
+    /// The value is a number between these, both included; a rule that denies or asks reads a number in a text too. Whole
+    /// numbers are compared digit by digit, however large.
+    ///
+    /// ```
+    /// use aster_runtime::gate::rules::Test;
+    ///
+    /// assert!(Test::range(Some(100.into()), None).is_ok());
+    /// assert!(Test::range(Some(2.into()), Some(1.into())).is_err());
+    /// ```
     ///
     /// # Errors
     ///
     /// Where both are missing, or no number is between them.
-    pub fn range(min: Option<f64>, max: Option<f64>) -> Result<Self, RuleError> {
-        if min.is_none() && max.is_none() {
-            return Err(RuleError::new("a range has no end", "write `min`, `max` or both"));
+    pub fn range(min: Option<Number>, max: Option<Number>) -> Result<Self, RuleError> {
+        let [min, max] = [min, max].map(|end| end.as_ref().and_then(Amount::of));
+        match (min, max) {
+            (None, None) => Err(RuleError::new("a range has no end", "write `min`, `max` or both")),
+            (Some(min), Some(max)) if min > max => {
+                Err(RuleError::new("no number is in the range", "`min` is the smaller one"))
+            }
+            (min, max) => Ok(Self(Kind::Range { min, max })),
         }
-        let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
-        if min > max || min.is_nan() || max.is_nan() {
-            return Err(RuleError::new("no number is in the range", "`min` is the smaller one"));
-        }
-        Ok(Self(Kind::Range { min, max }))
     }
 
     /// The value is a path that one of these names or that lies below it; see [`PathGlobs`].
@@ -147,7 +156,10 @@ impl Test {
             (Kind::Regex(wide), Kind::Regex(narrow)) => {
                 narrow.iter().all(|one| wide.iter().any(|other| other.text() == one.text()))
             }
-            (Kind::Range { min, max }, Kind::Range { min: low, max: high }) => min <= low && high <= max,
+            (Kind::Range { min, max }, Kind::Range { min: low, max: high }) => {
+                min.is_none_or(|min| low.is_some_and(|low| min <= low))
+                    && max.is_none_or(|max| high.is_some_and(|high| high <= max))
+            }
             (Kind::Path(wide), Kind::Path(narrow)) => wide.covers(narrow),
             (Kind::Host(wide), Kind::Host(narrow)) => {
                 narrow.iter().all(|one| wide.iter().any(|other| other.covers(one)))
@@ -171,10 +183,13 @@ impl Test {
             Kind::Glob(globs) => globs.is_match(&text),
             Kind::Range { min, max } => {
                 let number = match value {
-                    Value::String(text) if loose => text.trim().parse().ok(),
-                    other => other.as_f64(),
+                    Value::String(text) if loose => Amount::read(text),
+                    Value::Number(number) => Amount::of(number),
+                    _ => None,
                 };
-                number.is_some_and(|number| (*min..=*max).contains(&number))
+                number.is_some_and(|number| {
+                    min.is_none_or(|min| min <= number) && max.is_none_or(|max| number <= max)
+                })
             }
             Kind::Path(globs) => match value {
                 Value::String(text) => globs.match_text(text, loose, surroundings, real),
@@ -204,8 +219,8 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// `1` and `1.0` are one number. A rule that allows compares whole numbers alone, digit by digit: beyond 2^53 several of
-/// them are one `f64`.
+/// `1` and `1.0` are one number. A rule that allows compares whole numbers alone; one that denies or asks takes numbers that
+/// are one `f64` for the same, since the program that is called may.
 fn equal_numbers(expected: &str, text: &str, value: &Value, loose: bool) -> bool {
     if !loose {
         return value.is_number() && whole(expected).is_some_and(|expected| whole(text) == Some(expected));
@@ -221,6 +236,59 @@ fn whole(text: &str) -> Option<i128> {
         _ => text.trim(),
     };
     text.parse().ok()
+}
+
+/// A number to compare with: beyond 2^53 several whole numbers are one `f64`, and the last of them that is allowed must not
+/// let in the next.
+#[derive(Debug, Clone, Copy)]
+enum Amount {
+    Whole(i128),
+    Real(f64),
+}
+
+impl Amount {
+    fn of(number: &Number) -> Option<Self> {
+        number.as_i128().map(Self::Whole).or_else(|| number.as_f64().map(Self::Real))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        whole(text).map(Self::Whole).or_else(|| text.trim().parse().ok().map(Self::Real))
+    }
+}
+
+impl PartialEq for Amount {
+    fn eq(&self, other: &Self) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Amount {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (*self, *other) {
+            (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(&other)),
+            (Self::Real(one), Self::Real(other)) => one.partial_cmp(&other),
+            (Self::Whole(one), Self::Real(other)) => compared(one, other),
+            (Self::Real(one), Self::Whole(other)) => compared(other, one).map(Ordering::reverse),
+        }
+    }
+}
+
+/// How a whole number compares to any other; `None` where that is no number.
+fn compared(whole: i128, real: f64) -> Option<Ordering> {
+    /// 2^127, beyond which there is no whole number of ours.
+    const END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    if real.is_nan() {
+        return None;
+    }
+    if real >= END {
+        return Some(Ordering::Less);
+    }
+    if real < -END {
+        return Some(Ordering::Greater);
+    }
+    let floor = real.floor() as i128;
+    let fraction = if real > real.floor() { Ordering::Less } else { Ordering::Equal };
+    Some(whole.cmp(&floor).then(fraction))
 }
 
 /// A regular expression, to be found somewhere or to match everything.

@@ -102,6 +102,57 @@ fn the_whole_lattice() {
     }
 }
 
+/// 2^53 + 1 is no `f64`: read as one, it would be 2^53.
+#[test]
+fn whole_numbers_are_compared_digit_by_digit() {
+    const LAST: u64 = 1 << 53;
+    let range = |min: Option<u64>, max: Option<u64>| {
+        let test = Test::range(min.map(Into::into), max.map(Into::into)).unwrap();
+        let rule = rule(Action::Deny).argument("/n", [test]).unwrap();
+        move |n: Value| {
+            let denied = decide(&Rules::new([rule.clone()]), &write(), json!({ "n": n })).requirement;
+            matches!(denied, Requirement::Deny(_))
+        }
+    };
+    let above = range(Some(LAST + 1), None);
+    assert!(above(json!(LAST + 1)) && !above(json!(LAST)));
+    assert!(above(json!((LAST + 1).to_string())) && !above(json!(LAST.to_string())));
+    assert!(above(json!(9_007_199_254_740_994.0)) && !above(json!(9_007_199_254_740_992.0)));
+    let below = range(None, Some(LAST));
+    assert!(below(json!(LAST)) && !below(json!(LAST + 1)) && below(json!(-1.5)) && below(json!(i64::MIN)));
+    let highest = range(Some(u64::MAX), None);
+    assert!(highest(json!(u64::MAX)) && !highest(json!(u64::MAX - 1)) && highest(json!(1.0e300)));
+
+    let allows = |n: Value| {
+        let within = Test::range(None, Some(LAST.into())).unwrap();
+        let rule = rule(Action::Allow).argument("/n", [within]).unwrap();
+        let rules = Rules::new([rule]).ask_by_default("default");
+        decide(&rules, &write(), json!({ "n": n })).requirement == Requirement::Run
+    };
+    assert!(allows(json!(LAST)) && !allows(json!(LAST + 1)) && !allows(json!(LAST.to_string())));
+}
+
+proptest! {
+    #[test]
+    fn whole_numbers_and_others_are_in_one_order(whole in any::<i64>(), real in any::<f64>()) {
+        let inside = |min: serde_json::Number, value: Value| {
+            let rule = rule(Action::Deny).argument("/n", [Test::range(Some(min), None).unwrap()]).unwrap();
+            let denied = decide(&Rules::new([rule]), &write(), json!({ "n": value })).requirement;
+            matches!(denied, Requirement::Deny(_))
+        };
+        prop_assume!(real.is_finite());
+        let number = serde_json::Number::from_f64(real).unwrap();
+        // Whichever side the whole number is on, at least one of the two is not below the other.
+        let (up, down) = (inside(number, json!(whole)), inside(whole.into(), json!(real)));
+        prop_assert!(up || down);
+        // Where rounding changes nothing of a difference, `f64` has the same order.
+        if whole as f64 != real {
+            prop_assert_eq!(up, whole as f64 > real);
+            prop_assert_eq!(down, real > whole as f64);
+        }
+    }
+}
+
 #[test]
 fn a_reason_says_who_decided_and_why() {
     let restricted = ExternalSettings {
@@ -224,12 +275,32 @@ fn arguments_are_read_loosely_against_and_strictly_for_a_call() {
             false,
         ),
         (|rule| rule.argument("/on", [Test::equals(["true"])?]), json!({"on": true}), true, true),
-        (|rule| rule.argument("/n", [Test::range(Some(10.0), None)?]), json!({"n": 10}), true, true),
-        (|rule| rule.argument("/n", [Test::range(Some(10.0), None)?]), json!({"n": "11"}), true, false),
-        (|rule| rule.argument("/n", [Test::range(Some(10.0), Some(20.0))?]), json!({"n": 21}), false, false),
-        (|rule| rule.argument("/n", [Test::range(Some(10.0), None)?]), json!({"n": [1, 12]}), true, false),
-        (|rule| rule.argument("/n/*", [Test::range(Some(10.0), None)?]), json!({"n": [11, 12]}), true, true),
-        (|rule| rule.argument("/n/1", [Test::range(Some(10.0), None)?]), json!({"n": [1, 12]}), true, true),
+        (|rule| rule.argument("/n", [Test::range(Some(10.into()), None)?]), json!({"n": 10}), true, true),
+        (|rule| rule.argument("/n", [Test::range(Some(10.into()), None)?]), json!({"n": "11"}), true, false),
+        (
+            |rule| rule.argument("/n", [Test::range(Some(10.into()), Some(20.into()))?]),
+            json!({"n": 21}),
+            false,
+            false,
+        ),
+        (
+            |rule| rule.argument("/n", [Test::range(Some(10.into()), None)?]),
+            json!({"n": [1, 12]}),
+            true,
+            false,
+        ),
+        (
+            |rule| rule.argument("/n/*", [Test::range(Some(10.into()), None)?]),
+            json!({"n": [11, 12]}),
+            true,
+            true,
+        ),
+        (
+            |rule| rule.argument("/n/1", [Test::range(Some(10.into()), None)?]),
+            json!({"n": [1, 12]}),
+            true,
+            true,
+        ),
         (|rule| rule.argument("/a~1b/~0", [Test::present()]), json!({"a/b": {"~": 0}}), true, true),
         (|rule| rule.argument("/x", [Test::present()]), json!({"x": null}), false, false),
         (|rule| rule.argument("/x", [Test::present()]), json!({}), false, false),
@@ -357,7 +428,7 @@ fn what_cannot_work_is_refused() {
         (rule(Action::Deny).argument("x", [Test::present()]).unwrap_err(), "`x` is no JSON pointer"),
         (Test::regex(["("]).unwrap_err(), "the regular expression does not work: unclosed group"),
         (Test::regex([r"(\w{1000}){1000}"]).unwrap_err(), "it becomes too large"),
-        (Test::range(Some(2.0), Some(1.0)).unwrap_err(), "no number is in the range"),
+        (Test::range(Some(2.into()), Some(1.into())).unwrap_err(), "no number is in the range"),
         (Test::host(["https://x"]).unwrap_err(), "`https://x` is no host"),
         (
             rule(Action::Allow).hint(Hint::ReadOnly, [Some(true)]).unwrap_err(),
@@ -421,11 +492,14 @@ fn lint_finds_what_never_decides() {
         at(7, Action::Deny).tools(["files/x"]).unwrap().servers(["web"]).unwrap(),
         at(8, Action::Allow).tiers([Tier::Elevated]).unwrap(),
         at(9, Action::Ask).groups(["reserch"]).unwrap(),
-        at(10, Action::Ask).argument("/a", [Test::range(Some(5.0), None).unwrap()]).unwrap(),
-        at(11, Action::Ask).argument("/a", [Test::range(Some(7.0), None).unwrap()]).unwrap(),
-        at(12, Action::Ask).argument("/a", [Test::range(Some(3.0), None).unwrap()]).unwrap(),
+        at(10, Action::Ask).argument("/a", [Test::range(Some(5.into()), None).unwrap()]).unwrap(),
+        at(11, Action::Ask).argument("/a", [Test::range(Some(7.into()), None).unwrap()]).unwrap(),
+        at(12, Action::Ask).argument("/a", [Test::range(Some(3.into()), None).unwrap()]).unwrap(),
         at(13, Action::Allow).native(true),
         at(14, Action::Deny).tools(["*/delete_y"]).unwrap(),
+        // What they say of secrets is said nowhere else.
+        at(15, Action::Ask).tools(["files/read"]).unwrap().secrets(Outgoing::Redact),
+        at(16, Action::Allow).native(true).secrets(Outgoing::Redact),
     ]);
     let found: Vec<String> = lint(&rules, &landscape)
         .into_iter()

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::test::{Argument, Globs, Place, Reading, Test, some};
 use super::{Caller, Real, Rule, RuleError, Surroundings};
 use crate::catalogue::{Server, Tool};
+use crate::gate::secrets::Outgoing;
 use crate::glob::IdGlobs;
 use crate::id::ToolId;
 use crate::spec::Tier;
@@ -178,6 +179,14 @@ impl Rule {
     #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());
+        self
+    }
+
+    /// What becomes of secrets in the arguments of these calls, instead of what the policy on secrets says. It takes nothing
+    /// from the rule's action, and of several rules that match a call the strictest counts.
+    #[must_use]
+    pub fn secrets(mut self, what: impl Into<Option<Outgoing>>) -> Self {
+        self.outgoing = what.into();
         self
     }
 

@@ -5,16 +5,28 @@ use serde_json::{Map, Value};
 use super::{Places, Redactor, Severity, kinds};
 use crate::text;
 
-/// What becomes of a call whose arguments hold a secret.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What becomes of a call whose arguments hold a secret. The last is the strictest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outgoing {
+    /// It is made as it is.
+    Allow,
+    /// It is made without the secret.
+    Redact,
     /// It is denied.
     #[default]
     Block,
-    /// It is made without the secret.
-    Redact,
-    /// It is made as it is.
-    Allow,
+}
+
+impl Outgoing {
+    /// The word for it in a configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Redact => "redact",
+            Self::Block => "block",
+        }
+    }
 }
 
 /// What becomes of a secret in a result.
