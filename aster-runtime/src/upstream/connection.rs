@@ -237,6 +237,7 @@ impl Connection {
     /// # Errors
     ///
     /// As [`call`](Self::call).
+    #[cfg(feature = "serve")]
     pub(super) async fn ask(
         &self,
         request: ClientRequest,

@@ -202,6 +202,7 @@ impl Tap {
     }
 
     /// One of all that a server has.
+    #[cfg(feature = "serve")]
     pub(super) fn of_all(diagnostics: Arc<Diagnostics>) -> Arc<Self> {
         Arc::new(Self::of(diagnostics, true))
     }
