@@ -42,8 +42,12 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
             let tiers = tiers(&constant);
             // By the trait, so that of two blocks rustc has no more to say than that there are two.
             let maps = maps(constant, quote_spanned!(mixed=> <#ty as #private::NativeServer>::TIERS));
+            let owns = owns(server, private);
             quote_spanned! {mixed=>
-                impl #ty { #maps }
+                impl #ty {
+                    #maps
+                    #(#owns)*
+                }
                 impl #private::NativeServer for #ty {
                     const SPEC: &'static #private::ServerSpec = <#ty>::SERVER;
                     const TIERS: &'static [#private::Tier] = #tiers;
@@ -131,6 +135,30 @@ pub(super) fn tool_enum<'a>(
     }
 }
 
+/// The type of what describes a callable, and the constant of it beside that of its server. It is a constant of its own because
+/// rustc needs more than linear time for one body, and that of a whole server would have all of its callables.
+fn own(kind: Kind, at: usize) -> (Ident, Ident) {
+    let (ty, name) = match kind {
+        Kind::Tool => ("ToolSpec", "TOOL"),
+        Kind::Resource => ("ResourceSpec", "RESOURCE"),
+        Kind::Prompt => ("PromptSpec", "PROMPT"),
+    };
+    (format_ident!("{ty}"), format_ident!("__{name}_{at}"))
+}
+
+/// The constants of the callables of an `impl`, where types may say `Self`. In a module each stands where it is listed.
+fn owns<'a>(server: &'a Server, private: &'a TokenStream) -> impl Iterator<Item = TokenStream> + 'a {
+    [Kind::Tool, Kind::Resource, Kind::Prompt].into_iter().flat_map(move |kind| {
+        of_kind(server, kind).enumerate().map(move |(at, callable)| {
+            let (ty, own) = own(kind, at);
+            let (conditions, ident, name) = (&callable.conditions, &callable.ident, &server.name);
+            let spec = spec(callable, &quote!(#name), &quote!(Self::#ident), private);
+            let deprecated = deprecated();
+            quote_spanned!(Span::mixed_site()=> #(#conditions)* #deprecated #[doc(hidden)] const #own: #private::#ty = #spec;)
+        })
+    })
+}
+
 /// The constant that describes a server, as an expression.
 fn constant(server: &Server, private: &TokenStream) -> TokenStream {
     let name = &server.name;
@@ -144,23 +172,27 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
         }
         ServerHome::Impl(..) => option(private, server.group.as_ref()),
     };
-    let (scope, tiers, start, at) = match &server.home {
+    let (tiers, start, at) = match &server.home {
         ServerHome::Impl(ty, ident) => {
             let ty = ty.to_token_stream();
             let tiers = quote!(<Self as #private::NativeServer>::TIERS);
-            (
-                quote!(Self::),
-                tiers,
-                quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }),
-                ident,
-            )
+            (tiers, quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }), ident)
         }
-        ServerHome::Module(ident) => (quote!(), quote!(TIERS), quote!(#private::start_stateless), ident),
+        ServerHome::Module(ident) => (quote!(TIERS), quote!(#private::start_stateless), ident),
     };
+    let deprecated = deprecated();
     let specs = |kind| {
-        let specs = of_kind(server, kind).map(|callable| {
-            let (conditions, ident) = (&callable.conditions, &callable.ident);
-            let spec = spec(callable, &quote!(#name), &quote!(#scope #ident), private);
+        let specs = of_kind(server, kind).enumerate().map(|(at, callable)| {
+            let (ty, own) = own(kind, at);
+            let spec = match &server.home {
+                ServerHome::Impl(..) => quote!(Self::#own),
+                ServerHome::Module(_) => {
+                    let ident = &callable.ident;
+                    let spec = spec(callable, &quote!(#name), &quote!(#ident), private);
+                    quote_spanned!(Span::mixed_site()=> { #deprecated const SPEC: #private::#ty = #spec; SPEC })
+                }
+            };
+            let conditions = &callable.conditions;
             quote!(#(#conditions)* #spec)
         });
         quote!(&[#(#specs),*])
