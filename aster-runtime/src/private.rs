@@ -471,6 +471,13 @@ pub trait ServerGroup {
     const GROUP: Group;
 }
 
+/// The tiers of the server that an `impl` is. By a trait, so that of two blocks rustc says once that there are two; and not by
+/// [`NativeServer`], whose bounds would then be told for each use.
+pub trait ServerTiers {
+    /// The tier of each tool.
+    const TIERS: &'static [Tier];
+}
+
 /// The start of a module's server, and of free functions: there is no state to make.
 #[must_use]
 pub fn start_stateless(_: ServerEnv) -> StartFuture {

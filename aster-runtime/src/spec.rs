@@ -307,9 +307,6 @@ pub trait NativeServer: Send + Sync + 'static {
     /// The server.
     const SPEC: &'static ServerSpec;
 
-    /// The tier of each of its tools, in their order.
-    const TIERS: &'static [Tier];
-
     #[doc(hidden)]
     fn __implemented_by_the_macro();
 }

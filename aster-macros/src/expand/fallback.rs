@@ -79,7 +79,6 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
                 quote_spanned! {mixed=>
                     impl #private::NativeServer for #ty {
                         const SPEC: &'static #private::ServerSpec = &#private::BROKEN_SERVER;
-                        const TIERS: &'static [#private::Tier] = &[];
                         fn __implemented_by_the_macro() {}
                     }
                 }

@@ -40,8 +40,7 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
             let constant = quote_spanned!(mixed=> <#ty>::SERVER);
             let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
             let tiers = tiers(&constant);
-            // By the trait, so that of two blocks rustc has no more to say than that there are two.
-            let maps = maps(constant, quote_spanned!(mixed=> <#ty as #private::NativeServer>::TIERS));
+            let maps = maps(constant, quote_spanned!(mixed=> <#ty as #private::ServerTiers>::TIERS));
             let owns = owns(server, private);
             quote_spanned! {mixed=>
                 impl #ty {
@@ -50,8 +49,10 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
                 }
                 impl #private::NativeServer for #ty {
                     const SPEC: &'static #private::ServerSpec = <#ty>::SERVER;
-                    const TIERS: &'static [#private::Tier] = #tiers;
                     fn __implemented_by_the_macro() {}
+                }
+                impl #private::ServerTiers for #ty {
+                    const TIERS: &'static [#private::Tier] = #tiers;
                 }
                 #list
                 #private::submit! { #private::Entry::Server(<#ty>::SERVER) }
@@ -137,24 +138,24 @@ pub(super) fn tool_enum<'a>(
 
 /// The type of what describes a callable, and the constant of it beside that of its server. It is a constant of its own because
 /// rustc needs more than linear time for one body, and that of a whole server would have all of its callables.
-fn own(kind: Kind, at: usize) -> (Ident, Ident) {
+fn own(kind: Kind, callable: &Ident) -> (Ident, Ident) {
     let (ty, name) = match kind {
         Kind::Tool => ("ToolSpec", "TOOL"),
         Kind::Resource => ("ResourceSpec", "RESOURCE"),
         Kind::Prompt => ("PromptSpec", "PROMPT"),
     };
-    (format_ident!("{ty}"), format_ident!("__{name}_{at}"))
+    (format_ident!("{ty}"), format_ident!("__{name}_{}", callable.unraw()))
 }
 
 /// The constants of the callables of an `impl`, where types may say `Self`. In a module each stands where it is listed.
 fn owns<'a>(server: &'a Server, private: &'a TokenStream) -> impl Iterator<Item = TokenStream> + 'a {
     [Kind::Tool, Kind::Resource, Kind::Prompt].into_iter().flat_map(move |kind| {
-        of_kind(server, kind).enumerate().map(move |(at, callable)| {
-            let (ty, own) = own(kind, at);
+        of_kind(server, kind).map(move |callable| {
+            let (ty, own) = own(kind, &callable.ident);
             let (conditions, ident, name) = (&callable.conditions, &callable.ident, &server.name);
             let spec = spec(callable, &quote!(#name), &quote!(Self::#ident), private);
             let deprecated = deprecated();
-            quote_spanned!(Span::mixed_site()=> #(#conditions)* #deprecated #[doc(hidden)] const #own: #private::#ty = #spec;)
+            quote_spanned!(Span::mixed_site()=> #(#conditions)* #deprecated #[doc(hidden)] #[allow(non_upper_case_globals)] const #own: #private::#ty = #spec;)
         })
     })
 }
@@ -175,15 +176,15 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
     let (tiers, start, at) = match &server.home {
         ServerHome::Impl(ty, ident) => {
             let ty = ty.to_token_stream();
-            let tiers = quote!(<Self as #private::NativeServer>::TIERS);
+            let tiers = quote!(<Self as #private::ServerTiers>::TIERS);
             (tiers, quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }), ident)
         }
         ServerHome::Module(ident) => (quote!(TIERS), quote!(#private::start_stateless), ident),
     };
     let deprecated = deprecated();
     let specs = |kind| {
-        let specs = of_kind(server, kind).enumerate().map(|(at, callable)| {
-            let (ty, own) = own(kind, at);
+        let specs = of_kind(server, kind).map(|callable| {
+            let (ty, own) = own(kind, &callable.ident);
             let spec = match &server.home {
                 ServerHome::Impl(..) => quote!(Self::#own),
                 ServerHome::Module(_) => {
