@@ -15,7 +15,7 @@ from vectors import Teacher, alone, read, texts
 from words import toks
 
 MOST = 5
-FLOOR = 0.55
+FLOOR = 0.6
 # A word that fewer tools say is a name or a slip.
 TOOLS = 2
 BATCH = 500
@@ -47,7 +47,7 @@ def main():
             best = np.argpartition(-cosines, MOST + 1)[: MOST + 1]
             best = sorted(best, key=lambda at: (-round(float(cosines[at]), 4), stems[targets[at]]))
             best = [at for at in best if stems[targets[at]] != stem]
-            near = [f"{stems[targets[at]]}:{cosines[at]:.2f}" for at in best[:MOST] if cosines[at] >= FLOOR]
+            near = [f"{stems[targets[at]]}:{cosines[at]:.2f}" for at in best[:MOST] if round(float(cosines[at]), 2) >= FLOOR]
             if near:
                 file.write(f"{stem}\t{' '.join(near)}\n")
 

@@ -31,6 +31,7 @@ struct Ledger {
     touched: Vec<u32>,
     stamp: u32,
     scores: Vec<f32>,
+    bases: Vec<(f32, u32)>,
 }
 
 thread_local! {
@@ -187,10 +188,12 @@ impl Ledger {
     }
 
     fn select(&mut self, limit: usize, bounds: Bounds, rest: &Rest<'_>) -> Vec<(f32, u32)> {
-        let mut bases: Vec<(f32, u32)> =
-            self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))).collect();
+        let mut bases = std::mem::take(&mut self.bases);
+        bases.clear();
+        bases.extend(self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))));
         let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         let mut best: Vec<(f32, u32)> = Vec::new();
+        let reach = |base: f32| base * (1.0 + bounds.name_coverage) + bounds.meaning;
         let mut bar = f32::NEG_INFINITY;
         let mut left = bases.as_mut_slice();
         // Those that are ahead by what is known come first and set a bar that few others can reach.
@@ -201,7 +204,7 @@ impl Ledger {
             }
             let (likely, others) = left.split_at_mut(portion.min(left.len()));
             for &mut (base, tool) in likely {
-                if base * (1.0 + bounds.name_coverage) + bounds.meaning >= bar {
+                if reach(base) >= bar {
                     best.extend(rest(tool, base, bar).map(|score| (score, tool)));
                 }
             }
@@ -212,9 +215,18 @@ impl Ledger {
             if best.len() == limit {
                 bar = best.iter().map(|&(score, _)| score).fold(f32::INFINITY, f32::min);
             }
-            left = others;
+            // Those that cannot reach the bar need no order.
+            let mut able = 0;
+            for at in 0..others.len() {
+                if reach(others[at].0) >= bar {
+                    others.swap(able, at);
+                    able += 1;
+                }
+            }
+            left = &mut others[..able];
             portion = portion.saturating_mul(8);
         }
+        self.bases = bases;
         best.sort_unstable_by(better);
         best
     }
