@@ -395,3 +395,30 @@ fn a_whole_number_bounds_a_fraction() {
     assert_eq!(schema["properties"]["share"]["maximum"], json!(1.0));
     assert_eq!(schema["properties"]["shift"]["minimum"], json!(-1.0));
 }
+
+/// A hot tool stands before the servers with its parameters, so that a model can call it unasked.
+#[tokio::test]
+async fn a_hot_tool_is_at_hand() {
+    /// Notes a line.
+    #[mcp_tool(tier = Standard, server = "pad", hot)]
+    fn jot(
+        /// What to note.
+        line: String,
+    ) -> String {
+        line
+    }
+
+    /// Shows all lines.
+    #[mcp_tool(tier = Standard, server = "pad")]
+    fn lines() -> String {
+        String::new()
+    }
+
+    let catalogue = catalogue![jot::TOOL, lines::TOOL];
+    let host = Host::builder().catalogue(catalogue).build().await.unwrap();
+    let prompt = host.session(Profile::new("writer")).unwrap().injection().unwrap().prompt;
+    let at_hand = prompt.split_once("## At hand\n").and_then(|(_, rest)| rest.split_once("## Servers"));
+    let (hot, others) = at_hand.unwrap_or_else(|| panic!("{prompt}"));
+    assert!(hot.contains("jot(line: string)") && !hot.contains("lines"), "{prompt}");
+    assert!(!others.contains("jot"), "what is at hand is not repeated: {prompt}");
+}
