@@ -433,7 +433,10 @@ fn walked(folder: &Path) -> Vec<PathBuf> {
 fn the_sources_of_this_repository_have_none() {
     let redactor = redactor();
     let mut files = 0;
-    for path in tracked() {
+    // What the search for secrets is fuzzed with has some.
+    for path in
+        tracked().into_iter().filter(|path| !path.components().any(|part| part.as_os_str() == "seeds"))
+    {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         files += 1;
         if let Some(finding) = redactor.find(&text).into_iter().next() {

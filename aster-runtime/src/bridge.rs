@@ -5,6 +5,7 @@
 //! request into a tool and its arguments. Answers are written to be acted upon: a refusal holds what the next try
 //! needs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -489,19 +490,32 @@ pub fn search(
         listed(view, request.server.as_deref())
     } else {
         let wanted = request.offset.saturating_add(limit).saturating_add(1);
-        ranked(view, ranker, request, wanted)
+        ranked(view, ranker, request, wanted.min(view.tools().len()))
     };
-    let page: &[Found] = found.get(request.offset..).unwrap_or_default();
-    let mut answer = fitting(view, request, &page[..page.len().min(limit)], page.len(), total);
+    let left = found.len().saturating_sub(request.offset);
+    let mut page: Vec<Found> = found.into_iter().skip(request.offset).take(limit).collect();
+    if request.explain && !request.query.is_empty() {
+        for found in &mut page {
+            found.matched = Some(ranker.explain(&request.query, found.position));
+        }
+    }
+    let mut answer = fitting(view, request, &page, left, total);
     if total == Some(0) {
         answer["message"] = json!(nothing_found(view, request));
         let nearest = ranker.nearest(&request.query, MAX_NEAREST);
         if !nearest.is_empty() {
             answer["nearest_words"] = json!(nearest);
         }
-        let unavailable = unavailable_servers(view, request.server.as_deref());
-        if !unavailable.is_empty() {
+        let mut unavailable = unavailable_servers(view, request.server.as_deref());
+        // There may be hundreds: as many as there is room for.
+        while !unavailable.is_empty() {
             answer["unavailable_servers"] = json!(unavailable);
+            if answer.to_string().len() <= MAX_SEARCH_BYTES {
+                break;
+            }
+            answer.as_object_mut().map(|answer| answer.remove("unavailable_servers"));
+            let half = unavailable.len() / 2;
+            unavailable = unavailable.into_iter().take(half).collect();
         }
     }
     answer
@@ -529,20 +543,20 @@ fn ranked(
     loop {
         let hits = ranker.rank(&request.query, request.server.as_deref(), depth);
         let mut found: Vec<Found> = Vec::new();
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for hit in &hits {
             let tool = &view.tools()[hit.position];
-            match found.iter_mut().find(|found| is_same(&view.tools()[found.position], tool)) {
-                Some(same) => same.also.push(hit.position),
-                None => found.push(Found { position: hit.position, also: Vec::new(), matched: None }),
+            let named = by_name.entry(tool.id().tool()).or_default();
+            match named.iter().find(|at| is_same(&view.tools()[found[**at].position], tool)) {
+                Some(same) => found[*same].also.push(hit.position),
+                None => {
+                    named.push(found.len());
+                    found.push(Found { position: hit.position, also: Vec::new(), matched: None });
+                }
             }
         }
         let all = hits.len() < depth;
         if all || found.len() >= wanted {
-            if request.explain {
-                for found in &mut found {
-                    found.matched = Some(ranker.explain(&request.query, found.position));
-                }
-            }
             let total = all.then_some(found.len());
             return (found, total);
         }

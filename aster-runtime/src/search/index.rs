@@ -43,7 +43,9 @@ pub(super) struct Index {
     name_terms: Vec<TermId>,
     /// The tools' places in the space of meanings, each of length 127.
     meanings: Vec<i8>,
-    /// The languages but English that occur.
+    /// For each tool the languages but English that it is in, as [`Language::bit`]s.
+    spoken: Vec<u16>,
+    /// All of them.
     languages: Vec<Language>,
     count: usize,
 }
@@ -85,7 +87,7 @@ impl Index {
                 .iter()
                 .sum::<usize>()
             + 4 * (self.best.capacity() + self.idf.capacity())
-            + 2 * self.impacts.capacity()
+            + 2 * (self.impacts.capacity() + self.spoken.capacity())
             + self.meanings.capacity()
     }
 
@@ -213,7 +215,9 @@ struct Reader<'a> {
     name_starts: Vec<u32>,
     name_terms: Vec<TermId>,
     meanings: Vec<i8>,
-    languages: Vec<Language>,
+    spoken: Vec<u16>,
+    /// The languages of the tool that is being read.
+    speaks: u16,
     count: u32,
     // What is used again from text to text, and from tool to tool.
     text: Vec<u32>,
@@ -242,7 +246,8 @@ impl<'a> Reader<'a> {
             name_starts: vec![0],
             name_terms: Vec::new(),
             meanings: Vec::new(),
-            languages: before.languages.clone(),
+            spoken: Vec::new(),
+            speaks: 0,
             count: 0,
             text: Vec::new(),
             words: Vec::new(),
@@ -296,8 +301,8 @@ impl<'a> Reader<'a> {
             }
         }
         let language = if self.settings.stems { guess.language() } else { Language::English };
-        if language != Language::English && !self.languages.contains(&language) {
-            self.languages.push(language);
+        if language != Language::English {
+            self.speaks |= language.bit();
         }
         let stops = |raw: &Raw| self.settings.stop_words && is_stop(raw.function_word, language);
         // A name that says nothing is still a name.
@@ -334,7 +339,7 @@ impl<'a> Reader<'a> {
         let norms: [f32; FIELDS] = std::array::from_fn(|field| {
             fields[field] / (1.0 - length + length * self.lengths[field] as f32 / AVERAGE_LENGTHS[field])
         });
-        self.words.sort_unstable_by_key(|&(term, _)| term);
+        self.words.sort_unstable_by_key(|&(term, field)| (term, field as u8));
         self.meaning.fill(0.0);
         for same in self.words.chunk_by(|a, b| a.0 == b.0) {
             let frequency: f32 = same.iter().map(|&(_, field)| norms[field as usize]).sum();
@@ -350,24 +355,29 @@ impl<'a> Reader<'a> {
         }
         let norm = self.meaning.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-6);
         self.meanings.extend(self.meaning.iter().map(|value| (value / norm * 127.0).round() as i8));
-        self.next();
+        let spoken = std::mem::take(&mut self.speaks);
+        self.next(spoken);
     }
 
     /// What an earlier index has of a tool besides its postings.
     fn take_over(&mut self, before: &Index, tool: usize) {
         self.name_terms.extend(before.name(tool));
         self.meanings.extend(before.meaning(tool));
-        self.next();
+        self.next(before.spoken[tool]);
     }
 
-    fn next(&mut self) {
+    fn next(&mut self, spoken: u16) {
         self.count += 1;
+        self.spoken.push(spoken);
         self.name_starts.push(self.name_terms.len() as u32);
     }
 
     fn index(self, before: &Index, known: &[u32]) -> Index {
         let count = self.count as usize;
         let terms = self.fresh.len();
+        // Of these tools alone: a language of tools that are gone, or that another session sees, would change what words mean.
+        let spoken = self.spoken.iter().fold(0, |all, spoken| all | spoken);
+        let languages = Language::FOREIGN.into_iter().filter(|language| spoken & language.bit() != 0);
         let mut index = Index {
             terms: self.terms,
             starts: Vec::with_capacity(terms + 1),
@@ -376,7 +386,8 @@ impl<'a> Reader<'a> {
             name_starts: self.name_starts,
             name_terms: self.name_terms,
             meanings: self.meanings,
-            languages: self.languages,
+            languages: languages.collect(),
+            spoken: self.spoken,
             count,
             ..Index::default()
         };

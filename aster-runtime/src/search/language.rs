@@ -54,7 +54,7 @@ impl Language {
         }
     }
 
-    const fn bit(self) -> u16 {
+    pub(super) const fn bit(self) -> u16 {
         1 << self as u16
     }
 }
@@ -135,13 +135,13 @@ pub(super) fn is_stop(function_word: u16, language: Language) -> bool {
 /// Counts evidence for the language of a text, word by word.
 #[derive(Default)]
 pub(super) struct Guess {
-    counts: [u16; 9],
+    counts: [u32; 9],
 }
 
 impl Guess {
     pub(super) fn see(&mut self, word: &str, function_word: u16) {
         for (language, count) in self.counts.iter_mut().enumerate() {
-            *count += function_word >> language & 1;
+            *count = count.saturating_add(u32::from(function_word >> language & 1));
         }
         if !word.is_ascii() {
             for c in word.chars() {
@@ -154,7 +154,8 @@ impl Guess {
                     'а'..='я' | 'ё' => Russian,
                     _ => continue,
                 };
-                self.counts[language as usize] += 2;
+                let count = &mut self.counts[language as usize];
+                *count = count.saturating_add(2);
             }
         }
     }

@@ -222,6 +222,21 @@ mod tests {
         }
     }
 
+    /// Nor does its language: where all tools are English, "listen" is no German word for a list.
+    #[test]
+    fn the_language_of_what_is_hidden_has_no_say() {
+        let german = "Zeigt alle Dateien, die in dem Ordner sind, und nicht die von der Wurzel.";
+        let (disk, hub) = (
+            part("disk", vec![json!({"name": "ordner", "description": german})]),
+            part("hub", vec![json!({"name": "list_issues", "description": "Shows the list of issues."})]),
+        );
+        let whole = Scope::default().view(&Catalogue::merge(&[disk, hub.clone()]));
+        let alone = Scope::default().view(&Catalogue::merge(&[hub]));
+        let (updated, fresh) = (Lexical::new(&whole).updated(&alone), Lexical::new(&alone));
+        assert_ne!(Lexical::new(&whole).rank("listen", None, 9), fresh.rank("listen", None, 9));
+        assert_eq!(updated.rank("listen", None, 9), fresh.rank("listen", None, 9));
+    }
+
     #[test]
     fn fusion_adds_what_the_other_finds_and_keeps_names_first() {
         #[derive(Debug)]

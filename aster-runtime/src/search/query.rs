@@ -43,6 +43,9 @@ pub(super) struct Plan {
 /// More words than this are a text, and nobody has mistyped all of them.
 const MAX_MISTYPED: usize = 6;
 
+/// How many words of a query are looked at; the bridge takes no more than 256 bytes.
+const MAX_WORDS: usize = 128;
+
 /// A word of the query: as written and as stem.
 struct Word {
     text: String,
@@ -108,6 +111,7 @@ impl Lexical {
                 words.push(Word { text, stem, weight: 1.0 });
             }
         }
+        words.truncate(MAX_WORDS);
         if self.settings.clues > 0.0 {
             for clue in clues(query) {
                 let stem = Language::English.stem(clue);
