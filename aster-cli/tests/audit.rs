@@ -16,13 +16,8 @@ use server::{PASSWORD, Postgres};
 /// A sandbox with a server `peer`, whose `echo` is Standard and `wipe` Restricted, and this in the section `audit`.
 fn sandbox(audit: &str) -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write("peer.sh", include_str!("common/peer.sh"));
-    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
-    sandbox.user(&format!(
-        "mcp: {{servers: {{peer: {{command: sh, args: ['{}', '{}'], tiers: {{echo: standard}}}}}}}}\naudit: {{{audit}}}\n",
-        script.display(),
-        log.display()
-    ));
+    let peer = sandbox.peer(", tiers: {echo: standard}");
+    sandbox.user(&format!("mcp: {{servers: {{peer: {peer}}}}}\naudit: {{{audit}}}\n"));
     sandbox
 }
 

@@ -21,13 +21,8 @@ const CANARIES: [&str; 4] = ["canary-argument", "hunter2-and-more", "heard", "it
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write("peer.sh", include_str!("common/peer.sh"));
-    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
-    sandbox.user(&format!(
-        "mcp:\n  servers:\n    peer: {{command: sh, args: ['{}', '{}'], env: {{SECRET: hunter2-and-more}}}}\n",
-        script.display(),
-        log.display()
-    ));
+    let peer = sandbox.peer(", env: {SECRET: hunter2-and-more}");
+    sandbox.user(&format!("mcp:\n  servers:\n    peer: {peer}\n"));
     sandbox
 }
 

@@ -23,9 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A sandbox whose user has a server with the tools `echo`, `fail` and `wipe`, the last of which says that it destroys.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write("peer.sh", include_str!("common/peer.sh"));
-    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
-    let peer = format!("{{command: sh, args: ['{}', '{}']}}", script.display(), log.display());
+    let peer = sandbox.peer("");
     sandbox.user(&format!("mcp:\n  servers: {{peer: {peer}}}\n"));
     sandbox
 }

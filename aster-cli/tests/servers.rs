@@ -18,14 +18,10 @@ use serde_json::{Value, json};
 /// A sandbox with the peer in it; what the peer does leaves lines in `log`.
 fn with_peer() -> (Sandbox, PathBuf) {
     let sandbox = Sandbox::new();
-    sandbox.write("peer.sh", include_str!("common/peer.sh"));
+    // Its script is there also for who starts it in another way.
+    sandbox.peer("");
     let log = sandbox.path("log");
     (sandbox, log)
-}
-
-fn peer(sandbox: &Sandbox, more: &str) -> String {
-    let (script, log) = (sandbox.path("peer.sh"), sandbox.path("log"));
-    format!("{{command: sh, args: ['{}', '{}']{more}}}", script.display(), log.display())
 }
 
 fn servers(entries: &[(&str, String)]) -> String {
@@ -37,12 +33,12 @@ fn servers(entries: &[(&str, String)]) -> String {
 fn list_shows_every_server_and_what_was_left_out() {
     let (sandbox, _) = with_peer();
     sandbox.user(&servers(&[
-        ("peer", peer(&sandbox, ", tiers: {echo: standard}")),
+        ("peer", sandbox.peer(", tiers: {echo: standard}")),
         ("off", "{command: x, disabled: true}".to_owned()),
         ("gone", "{command: aster-test-no-such-program}".to_owned()),
         ("unset", "{command: \"${NOT_SET}\"}".to_owned()),
     ]));
-    sandbox.project(&(servers(&[("theirs", peer(&sandbox, ""))]) + "  tools: {deny: [\"*/fail\"]}\n"));
+    sandbox.project(&(servers(&[("theirs", sandbox.peer(""))]) + "  tools: {deny: [\"*/fail\"]}\n"));
     let outcome = sandbox.run(&["mcp", "list", "--tools"]).expect(0);
     // What the native servers offer depends on the system.
     let lines = outcome
@@ -116,7 +112,7 @@ fn without_a_configuration_there_are_the_native_servers() {
 #[test]
 fn a_projects_server_never_starts_without_consent() {
     let (sandbox, log) = with_peer();
-    sandbox.project(&servers(&[("theirs", peer(&sandbox, ""))]));
+    sandbox.project(&servers(&[("theirs", sandbox.peer(""))]));
     for arguments in [
         &["mcp", "list"][..],
         &["mcp", "search", "echo"],
@@ -138,7 +134,7 @@ fn a_projects_server_never_starts_without_consent() {
     sandbox.run(&call).expect(0);
     assert_eq!(fs::read_to_string(&log).unwrap(), "started\n");
 
-    sandbox.project(&servers(&[("theirs", peer(&sandbox, ", env: {SECRET: x}"))]));
+    sandbox.project(&servers(&[("theirs", sandbox.peer(", env: {SECRET: x}"))]));
     sandbox.run(&call).expect(5);
     assert_eq!(fs::read_to_string(&log).unwrap(), "started\n", "what changed needs consent anew");
 }
@@ -147,7 +143,7 @@ fn a_projects_server_never_starts_without_consent() {
 fn search_and_describe_read_well() {
     let (sandbox, _) = with_peer();
     let natives = "  tools: {deny: [\"web/*\", \"shortcuts/*\"]}\n";
-    sandbox.user(&(servers(&[("peer", peer(&sandbox, ""))]) + natives));
+    sandbox.user(&(servers(&[("peer", sandbox.peer(""))]) + natives));
     assert_snapshot!(sandbox.run(&["mcp", "search", "says", "told"]).expect(0).stdout, @r"
     peer/echo (elevated)
       Says what it is told.[2J
@@ -204,7 +200,7 @@ fn search_and_describe_read_well() {
 fn a_call_ends_with_the_code_of_its_outcome() {
     let (sandbox, log) = with_peer();
     sandbox.user(&servers(&[
-        ("peer", peer(&sandbox, "")),
+        ("peer", sandbox.peer("")),
         ("gone", "{command: aster-test-no-such-program}".to_owned()),
     ]));
     let run = |arguments: &[&str]| sandbox.run(&[&["mcp", "call"], arguments].concat());
@@ -243,7 +239,7 @@ fn a_call_ends_with_the_code_of_its_outcome() {
 fn every_call_is_recorded_and_no_secret_is() {
     let (sandbox, _) = with_peer();
     let secret = "correct-horse-battery";
-    sandbox.user(&servers(&[("peer", peer(&sandbox, &format!(", env: {{SECRET: {secret}}}")))]));
+    sandbox.user(&servers(&[("peer", sandbox.peer(&format!(", env: {{SECRET: {secret}}}")))]));
     sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=hello"]).expect(0);
     sandbox.run(&["mcp", "call", "peer/wipe"]).expect(4);
     sandbox.run(&["mcp", "call", "peer/echo"]).expect(2);
@@ -267,7 +263,7 @@ fn every_call_is_recorded_and_no_secret_is() {
 fn without_an_audit_one_can_look_but_not_touch() {
     let (sandbox, log) = with_peer();
     sandbox.write("file", "");
-    let user = servers(&[("peer", peer(&sandbox, ", tiers: {fail: standard}"))]);
+    let user = servers(&[("peer", sandbox.peer(", tiers: {fail: standard}"))]);
     sandbox.user(&format!("{user}audit: {{path: {}/x.jsonl}}\n", sandbox.path("file").display()));
     let outcome = sandbox.run(&["mcp", "list"]).expect(0);
     assert_snapshot!(outcome.stderr, @r"warning: the audit [ROOT]/file/x.jsonl cannot be written (File exists (os error 17)): only standard tools can be called");
@@ -281,7 +277,7 @@ fn without_an_audit_one_can_look_but_not_touch() {
 #[test]
 fn arguments_are_read_before_anything_starts() {
     let (sandbox, log) = with_peer();
-    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.user(&servers(&[("peer", sandbox.peer(""))]));
     sandbox.run_with_input(&["mcp", "call", "peer/echo", "-"], "[1]").expect(2);
     sandbox.run(&["mcp", "call", "peer/echo", "@none.json"]).expect(2);
     assert!(!exists(&log));
@@ -399,7 +395,7 @@ fn serve_ends_with_its_parent_and_leaves_no_server_behind() {
 fn check_names_every_problem_and_starts_nothing_by_itself() {
     let (sandbox, log) = with_peer();
     sandbox.user(&servers(&[
-        ("peer", peer(&sandbox, "")),
+        ("peer", sandbox.peer("")),
         ("unset", "{command: x, args: [\"${NOT_SET}\"]}".to_owned()),
         ("off", "{command: \"${NOT_SET}\", disabled: true}".to_owned()),
     ]));
@@ -427,7 +423,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
     assert_eq!(checked["problems"][0]["help"], "did you mean `servers`?");
     assert_eq!(checked["problems"][1]["help"], "did you mean `tools`?");
 
-    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.user(&servers(&[("peer", sandbox.peer(""))]));
     sandbox.run(&["check", "--no-project"]).expect(0);
     assert!(!exists(&log));
     let outcome = sandbox.run(&["check", "--no-project", "--start"]).expect(3);
@@ -439,7 +435,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
 #[test]
 fn serve_offers_the_bridge_and_one_native_server_alone() {
     let (sandbox, log) = with_peer();
-    sandbox.user(&servers(&[("peer", peer(&sandbox, ""))]));
+    sandbox.user(&servers(&[("peer", sandbox.peer(""))]));
     let request = |id: u32, method: &str, params: Value| {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
     };

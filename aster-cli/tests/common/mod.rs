@@ -45,6 +45,14 @@ impl Sandbox {
         self.write("project/aster.yaml", text);
     }
 
+    /// The small server of `peer.sh` as an entry of `mcp.servers`, with `more` in it. What it does is in the file `log`.
+    #[allow(dead_code, reason = "not all tests need a server")]
+    pub(crate) fn peer(&self, more: &str) -> String {
+        self.write("peer.sh", include_str!("peer.sh"));
+        let (script, log) = (self.path("peer.sh"), self.path("log"));
+        format!("{{command: sh, args: ['{}', '{}']{more}}}", script.display(), log.display())
+    }
+
     pub(crate) fn command(&self) -> Command {
         self.prepare(Command::new(env!("CARGO_BIN_EXE_aster")))
     }
