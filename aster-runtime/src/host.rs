@@ -1153,7 +1153,10 @@ impl HostSession {
                 ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
-            ran.result = gate::withhold(&shared.gate.secrets, result);
+            ran.result = match trail.keeps_whole(&result) {
+                true => result,
+                false => gate::withhold(&shared.gate.secrets, result),
+            };
             Ok(ran)
         };
         let ended = tokio::select! {

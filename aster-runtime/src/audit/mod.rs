@@ -312,6 +312,8 @@ pub(crate) struct Trail {
     /// The values of its secret arguments, those before a hook's rewrite too: hooks and its result may repeat them.
     own_values: Vec<Value>,
     own_secrets: Redactor,
+    /// The result holds nothing that a record leaves out.
+    whole_result: bool,
     started: Instant,
     complete: bool,
 }
@@ -338,6 +340,7 @@ impl Trail {
             heard: Heard::default(),
             own_values: Vec::new(),
             own_secrets: Redactor::default(),
+            whole_result: false,
             started: Instant::now(),
             complete: false,
         }
@@ -368,7 +371,10 @@ impl Trail {
         // Of what is shown: the digest of a short secret gives it away.
         let json = written(arguments);
         self.record.arguments_digest = Some(blake3::hash(json.get().as_bytes()).to_hex().to_string());
-        self.record.arguments = self.in_full().then(|| self.redacted(arguments, json));
+        self.record.arguments = self.in_full().then(|| match self.is_whole(arguments) {
+            true => json,
+            false => self.redacted(arguments),
+        });
     }
 
     /// The tier of the call, where its tool has been found: that of the tool, or what a rule raised it to.
@@ -443,7 +449,7 @@ impl Trail {
         if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
             let json = written(result);
             self.record.bytes = Some(json.get().len());
-            self.record.result = Some(self.redacted(result, json));
+            self.record.result = Some(if self.whole_result { json } else { self.redacted(result) });
         } else {
             let mut bytes = Count(0);
             let _ = serde_json::to_writer(&mut bytes, result);
@@ -464,11 +470,19 @@ impl Trail {
         self.record.tier.is_some_and(|tier| tier >= Tier::Elevated)
     }
 
-    /// What may be recorded of an object, of which `json` is all.
-    fn redacted(&self, object: &JsonObject, json: Box<RawValue>) -> Box<RawValue> {
-        if !self.redactor.finds_any(object) && !self.own_secrets.finds_any(object) {
-            return json;
-        }
+    /// Takes note of what the caller would be told. Whether it holds nothing that a record leaves out: then nothing of it
+    /// need be kept from the caller either, from whom less is withheld.
+    pub(crate) fn keeps_whole(&mut self, result: &ToolResult) -> bool {
+        self.whole_result = self.is_whole(result.as_object());
+        self.whole_result
+    }
+
+    fn is_whole(&self, object: &JsonObject) -> bool {
+        !self.redactor.finds_any(object) && !self.own_secrets.finds_any(object)
+    }
+
+    /// What may be recorded of an object.
+    fn redacted(&self, object: &JsonObject) -> Box<RawValue> {
         // The longer first: an argument may hold a configured secret, of which only a part would be left to find.
         let safe = self.own_secrets.redact_value(&Value::Object(object.clone()));
         to_raw_value(&self.redactor.redact_value(&safe)).unwrap_or_default()

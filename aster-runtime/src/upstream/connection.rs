@@ -8,22 +8,24 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ErrorCode, Implementation,
-    InitializeRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
+    ClientCapabilities, ClientRequest, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
+    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, RequestMetaObject, SubscriptionFilter,
     SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RunningService,
-    serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
 };
-use rmcp::{ClientHandler, RoleClient, ServiceError};
-use serde_json::Value;
+use rmcp::{ClientHandler, RoleClient};
+use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::diagnostics::Diagnostics;
-use super::raw::{ProgressListener, RawTransport, Tap};
+use super::outbox::Outbox;
+use super::raw::{RawTransport, Tap};
+use super::requests::{Heard, Request};
 use crate::catalogue::{Health, Listing};
 use crate::dispatch::DispatchError;
 use crate::tool::{JsonObject, ToolContext, ToolResult};
@@ -42,6 +44,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 
 /// How long they are gathered at most, where a server announces one after another.
 const MAX_SETTLE: Duration = Duration::from_secs(30);
+
+/// With how many open requests a line is still written on its own.
+const FEW: usize = 4;
 
 /// How the handshake is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +91,15 @@ pub(super) enum Failure {
     Ended,
 }
 
+impl From<Failure> for Option<DispatchError> {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused { code, message } => Some(DispatchError::Protocol { code, message }),
+            Failure::Ended => None,
+        }
+    }
+}
+
 /// The limits of one call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallLimits {
@@ -112,7 +126,10 @@ macro_rules! page {
 #[derive(Debug)]
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
+    outbox: Arc<Outbox>,
     tap: Arc<Tap>,
+    /// What every request says of us: to a modern server who we are, to another nothing.
+    meta: RequestMetaObject,
     diagnostics: Arc<Diagnostics>,
 }
 
@@ -133,11 +150,20 @@ impl Connection {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = RawTransport::new(reader, writer, Arc::clone(&tap));
-        match serve_client_with_lifecycle(Client, transport, era.lifecycle()).await {
-            Ok(service) => Ok(Self { service, tap, diagnostics }),
-            Err(error) => Err(handshake_failure(error, &diagnostics)),
+        let outbox = Outbox::new(writer, Arc::clone(&tap));
+        let transport = RawTransport::new(reader, Arc::clone(&outbox), Arc::clone(&tap));
+        let served = serve_client_with_lifecycle(Client, transport, era.lifecycle()).await;
+        let service = served.map_err(|error| handshake_failure(error, &diagnostics))?;
+        let mut connection = Self { service, outbox, tap, meta: RequestMetaObject::new(), diagnostics };
+        if let Some(info) = connection.service.peer_info().filter(|_| connection.era() == Era::Modern) {
+            let client = Client.get_info();
+            connection.meta = RequestMetaObject::with_client_context(
+                info.protocol_version.clone(),
+                client.client_info,
+                client.capabilities,
+            );
         }
+        Ok(connection)
     }
 
     /// Whether the server speaks a revision without `initialize`.
@@ -245,10 +271,7 @@ impl Connection {
     ) -> Result<ToolResult, Option<DispatchError>> {
         match timeout(limit, self.request(request)).await {
             Ok(Ok(result)) => complete(result),
-            Ok(Err(Failure::Refused { code, message })) => {
-                Err(Some(DispatchError::Protocol { code, message }))
-            }
-            Ok(Err(Failure::Ended)) => Err(None),
+            Ok(Err(failure)) => Err(failure.into()),
             Err(_) => Err(Some(timed_out(limit))),
         }
     }
@@ -265,34 +288,30 @@ impl Connection {
         context: &ToolContext,
         limits: CallLimits,
     ) -> Result<ToolResult, Option<DispatchError>> {
-        let progress = ProgressListener::default();
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let mut request = CallToolRequest::new(params);
-        request.extensions.insert(progress.clone());
-
-        let mut reply = pin!(self.request(ClientRequest::CallToolRequest(request)));
+        let params = Call { name: tool, arguments: &arguments };
+        let sent = self.send("tools/call", &params).map_err(Option::from)?;
         let end = Instant::now() + limits.total;
         // One timer for both limits: what is nearer.
         let patience = || end.min(Instant::now() + limits.idle);
         let mut alarm = pin!(sleep_until(patience()));
         loop {
-            tokio::select! {
+            let heard = tokio::select! {
                 biased;
                 () = &mut alarm => {
                     let over = if Instant::now() >= end { limits.total } else { limits.idle };
                     return Err(Some(timed_out(over)));
                 }
-                // Before the reply, so that no report comes after it.
-                report = progress.next() => {
+                heard = sent.request.heard() => heard,
+            };
+            match heard {
+                Heard::Progress(report) => {
                     alarm.as_mut().reset(patience());
                     let message = report.message.map(|message| self.diagnostics.safe(&message));
                     context.progress(report.done, report.total, message.as_deref());
                 }
-                reply = &mut reply => return match reply {
-                    Ok(result) => complete(result),
-                    Err(Failure::Refused { code, message }) => Err(Some(DispatchError::Protocol { code, message })),
-                    Err(Failure::Ended) => Err(None),
-                },
+                Heard::Reply(Ok(result)) => return complete(result),
+                Heard::Reply(Err(error)) => return Err(self.refused(&error).into()),
+                Heard::Ended => return Err(None),
             }
         }
     }
@@ -340,59 +359,89 @@ impl Connection {
         }
     }
 
+    /// Sends a request, for as long as what comes back is kept.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection has ended.
+    fn send(&self, method: &str, params: &impl Serialize) -> Result<Sent<'_>, Failure> {
+        let request = self.tap.requests.open();
+        let meta = Meta { progress_token: request.id, client: &self.meta };
+        let message = Message { jsonrpc: "2.0", id: request.id, method, params: Params { meta, params } };
+        self.write(&message)?;
+        Ok(Sent { request, connection: self })
+    }
+
+    fn write(&self, message: &impl Serialize) -> Result<(), Failure> {
+        let mut line = serde_json::to_vec(message).map_err(|_| Failure::Ended)?;
+        line.push(b'\n');
+        self.outbox.send(&line, self.tap.requests.count() > FEW).map_err(|_| Failure::Ended)
+    }
+
+    fn refused(&self, error: &ErrorData) -> Failure {
+        Failure::Refused { code: error.code.0.into(), message: self.diagnostics.message(&error.message) }
+    }
+
     async fn request(&self, request: ClientRequest) -> Result<Value, Failure> {
-        let peer: &Peer<RoleClient> = self.service.peer();
-        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-        let mut pending =
-            Pending { handle: Some(handle.map_err(|error| self.failure(error))?), tap: &self.tap };
-        tokio::select! {
-            biased;
-            reply = pending.reply() => match reply {
-                Ok(ServerResult::CustomResult(result)) => Ok(result.0),
-                // The transport makes no other; were it to, this is what the server said, if less faithfully.
-                Ok(other) => Ok(serde_json::to_value(other).unwrap_or_default()),
-                Err(error) => Err(self.failure(error)),
-            },
-            () = self.tap.ended.cancelled() => Err(Failure::Ended),
-        }
-    }
-
-    fn failure(&self, error: ServiceError) -> Failure {
-        match error {
-            ServiceError::McpError(error) => Failure::Refused {
-                code: error.code.0.into(),
-                message: self.diagnostics.message(&error.message),
-            },
-            _ => Failure::Ended,
+        let Ok(Value::Object(mut request)) = serde_json::to_value(request) else {
+            return Err(Failure::Ended);
+        };
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let params = request.remove("params").unwrap_or_else(|| json!({}));
+        let sent = self.send(&method, &params)?;
+        match sent.request.ended().await {
+            Some(Ok(result)) => Ok(result),
+            Some(Err(error)) => Err(self.refused(&error)),
+            None => Err(Failure::Ended),
         }
     }
 }
 
-/// A request that waits for its reply. Dropped before that, it tells the server.
-struct Pending<'a> {
-    handle: Option<RequestHandle<RoleClient>>,
-    tap: &'a Tap,
+/// A request as it is written.
+#[derive(Serialize)]
+struct Message<'a, P> {
+    jsonrpc: &'static str,
+    id: i64,
+    method: &'a str,
+    params: Params<'a, P>,
 }
 
-impl Pending<'_> {
-    async fn reply(&mut self) -> Result<ServerResult, ServiceError> {
-        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
-        let reply = (&mut handle.rx).await.unwrap_or(Err(ServiceError::TransportClosed));
-        self.tap.end_progress(&handle.id);
-        self.handle = None;
-        reply
-    }
+#[derive(Serialize)]
+struct Params<'a, P> {
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+    #[serde(flatten)]
+    params: &'a P,
 }
 
-impl Drop for Pending<'_> {
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "progressToken")]
+    progress_token: i64,
+    #[serde(flatten)]
+    client: &'a RequestMetaObject,
+}
+
+/// The parameters of `tools/call`.
+#[derive(Serialize)]
+struct Call<'a> {
+    name: &'a str,
+    arguments: &'a JsonObject,
+}
+
+/// A request that was sent. Dropped before its reply, it tells the server.
+struct Sent<'a> {
+    request: Request<'a>,
+    connection: &'a Connection,
+}
+
+impl Drop for Sent<'_> {
     fn drop(&mut self) {
-        let Some(handle) = self.handle.take() else { return };
-        self.tap.end_progress(&handle.id);
-        if self.tap.ended.is_cancelled() {
-            return;
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(handle.cancel(Some("the caller no longer waits".to_owned())));
+        if self.request.is_open() {
+            let params = json!({"requestId": self.request.id, "reason": "the caller no longer waits"});
+            let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            // Where it cannot be told, the connection has ended.
+            let _ = self.connection.write(&message);
         }
     }
 }
@@ -475,7 +524,6 @@ mod tests {
     use super::*;
     use crate::session::{Profile, Session};
     use crate::tool::{ClientLink, LogLevel};
-    use serde_json::json;
     use std::sync::Mutex;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
@@ -639,6 +687,31 @@ mod tests {
             Err(Some(DispatchError::TimedOut { limit: Duration::from_secs(600) }))
         );
         assert!(began.elapsed() < Duration::from_secs(602));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_modern_server_is_told_with_every_request_who_asks() {
+        let (opening, mut server, _) = open();
+        let discover = server.expect("server/discover").await;
+        server
+            .reply(&discover, json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}))
+            .await;
+        let connection = Arc::new(opening.await.unwrap().unwrap());
+        let calling = call(&connection, None);
+        let request = server.expect("tools/call").await;
+        let meta = &request["params"]["_meta"];
+        assert_eq!(meta["progressToken"], request["id"]);
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "aster");
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
+        server.reply(&request, json!({"content": []})).await;
+        assert_eq!(calling.await.unwrap().unwrap().into_value(), json!({"content": []}));
+
+        let listing = tokio::spawn(async move { connection.listing().await });
+        let request = server.expect("tools/list").await;
+        assert_eq!(request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        server.reply(&request, json!({"tools": [{"name": "t"}]})).await;
+        assert_eq!(listing.await.unwrap().unwrap().tools.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

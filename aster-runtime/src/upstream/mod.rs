@@ -26,6 +26,7 @@ mod diagnostics;
 mod mounted;
 mod outbox;
 mod raw;
+mod requests;
 mod stdio;
 mod supervisor;
 

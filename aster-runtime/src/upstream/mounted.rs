@@ -293,7 +293,7 @@ impl Keeper {
         };
         let reason = reason.to_owned();
         // Ends what is pending, whoever still holds the connection.
-        tap.ended.cancel();
+        tap.end();
         reason
     }
 

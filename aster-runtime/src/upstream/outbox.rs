@@ -3,6 +3,7 @@
 //! A line is written where it is sent, which spares a call the wake-up of a task. Where many calls are open at once, and
 //! for what the pipe does not take, that task writes, all that waits in one go.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -43,11 +44,11 @@ struct Pipe {
 
 impl Outbox {
     /// The end of a connection through which lines go out in the order in which they were sent.
-    pub(super) fn new(writer: impl AsyncWrite + Send + Unpin + 'static, tap: Arc<Tap>) -> Self {
+    pub(super) fn new(writer: impl AsyncWrite + Send + Unpin + 'static, tap: Arc<Tap>) -> Arc<Self> {
         let pipe = Pipe { writer: Box::new(writer), waiting: Vec::new(), written: 0 };
         let shared = Arc::new(Shared { tap, pipe: Mutex::new(pipe), waits: Notify::new() });
         let writer = tokio::spawn(write(Arc::clone(&shared))).abort_handle();
-        Self { shared, writer }
+        Arc::new(Self { shared, writer })
     }
 
     /// Writes a line, or as much of it as the pipe takes now; the rest follows on its own. One of `many` waits for the
@@ -85,6 +86,12 @@ impl Outbox {
     }
 }
 
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").finish_non_exhaustive()
+    }
+}
+
 impl Drop for Outbox {
     fn drop(&mut self) {
         self.close();
@@ -98,7 +105,7 @@ impl Shared {
 
     /// A pipe that takes nothing more ends the connection; why is to be seen from the process.
     fn ended(&self, written: io::Result<()>) -> io::Result<()> {
-        written.inspect_err(|_| self.tap.ended.cancel())
+        written.inspect_err(|_| self.tap.end())
     }
 }
 

@@ -1,40 +1,35 @@
 //! A client transport over a pair of byte streams that loses nothing of what a server says.
 //!
 //! Constraints it imposes on itself: only the replies of the handshake are decoded into the SDK's closed types, every
-//! other result passes as the JSON that arrived; what is no message is skipped and never answered; a line that exceeds
+//! other result passes to its request as the JSON that arrived; what is no message is skipped and never answered; a line that exceeds
 //! the cap ends the connection, since the reply that it may have been would otherwise be waited for; splitting takes
 //! time linear in the bytes; `receive` may be cancelled at any point without losing any.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, ClientRequest, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
-    GetExtensions, GetMeta, InitializeResult, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0,
-    NumberOrString, ProgressToken, RequestId, ServerNotification, ServerRequest, ServerResult,
+    ClientRequest, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeResult,
+    JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, RequestId, ServerNotification, ServerRequest,
+    ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::diagnostics::Diagnostics;
 use super::outbox::Outbox;
+use super::requests::{Progress, Reply, Requests};
 
 /// The longest line that a server may write, in bytes without its line feed.
 pub(super) const MAX_LINE: usize = 16 << 20;
-
-/// With how many open calls a line is still written on its own.
-const FEW: usize = 4;
-
-/// How many reports of progress of one call may wait to be handed on.
-const MAX_REPORTS: usize = 32;
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -129,58 +124,7 @@ impl Lines {
     }
 }
 
-/// Progress of one call.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Progress {
-    pub(super) done: f64,
-    pub(super) total: Option<f64>,
-    pub(super) message: Option<String>,
-}
-
-/// Where the progress of a request goes: an extension of the request, so that the transport knows of it before the
-/// first byte is sent and no early notification is lost. Most calls never have any, for which it costs next to nothing.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ProgressListener(Arc<Reports>);
-
-#[derive(Debug, Default)]
-struct Reports {
-    waiting: Mutex<VecDeque<Progress>>,
-    arrived: Notify,
-}
-
-impl ProgressListener {
-    /// The next report, whenever there is one.
-    pub(super) async fn next(&self) -> Progress {
-        loop {
-            if let Some(report) = self.waiting().pop_front() {
-                return report;
-            }
-            self.0.arrived.notified().await;
-        }
-    }
-
-    /// One that is behind loses reports, not the call.
-    fn report(&self, report: Progress) {
-        let mut waiting = self.waiting();
-        if waiting.len() < MAX_REPORTS {
-            waiting.push_back(report);
-            self.0.arrived.notify_one();
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Progress>> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The requests whose progress is listened to.
-#[derive(Debug, Default)]
-struct Listening {
-    listeners: HashMap<i64, ProgressListener>,
-    tokens: HashMap<RequestId, i64>,
-}
-
-/// What a connection hears beside the replies, and how it ended. Shared by the transport and its user.
+/// What a connection hears, and how it ended. Shared by the transport and its user.
 #[derive(Debug)]
 pub(super) struct Tap {
     /// Whether resources and prompts are of interest, and not its tools alone.
@@ -191,8 +135,9 @@ pub(super) struct Tap {
     pub(super) ended: CancellationToken,
     /// A reply to `server/discover` came after the handshake had given up on it, and it was no error.
     pub(super) modern_after_all: OnceLock<()>,
+    /// What is to be answered.
+    pub(super) requests: Requests,
     failure: OnceLock<String>,
-    progress: Mutex<Listening>,
     diagnostics: Arc<Diagnostics>,
 }
 
@@ -213,8 +158,8 @@ impl Tap {
             list_changed: Notify::new(),
             ended: CancellationToken::new(),
             modern_after_all: OnceLock::new(),
+            requests: Requests::default(),
             failure: OnceLock::new(),
-            progress: Mutex::default(),
             diagnostics,
         }
     }
@@ -224,52 +169,27 @@ impl Tap {
         self.failure.get().map(String::as_str)
     }
 
-    /// Stops listening to the progress of a request: after its reply it makes none.
-    pub(super) fn end_progress(&self, request: &RequestId) {
-        let mut progress = self.progress();
-        if let Some(token) = progress.tokens.remove(request) {
-            progress.listeners.remove(&token);
-        }
-    }
-
     pub(super) fn fail(&self, reason: String) {
         // The first failure is the cause; what follows is its consequence.
         let _ = self.failure.set(reason);
+        self.end();
+    }
+
+    /// Ends the connection, and with it whatever waits for a reply.
+    pub(super) fn end(&self) {
         self.ended.cancel();
-    }
-
-    fn listen_to_progress(
-        &self,
-        token: Option<ProgressToken>,
-        request: RequestId,
-        listener: &ProgressListener,
-    ) {
-        if let Some(ProgressToken(NumberOrString::Number(token))) = token {
-            let mut progress = self.progress();
-            progress.listeners.insert(token, listener.clone());
-            progress.tokens.insert(request, token);
-        }
-    }
-
-    fn open_calls(&self) -> usize {
-        self.progress().tokens.len()
+        self.requests.end();
     }
 
     fn report_progress(&self, params: Option<&Value>) {
         let field = |key| params.and_then(|params| params.get(key));
         let Some(token) = field("progressToken").and_then(number) else { return };
-        let progress = self.progress();
-        let Some(listener) = progress.listeners.get(&token) else { return };
         let report = Progress {
             done: field("progress").and_then(Value::as_f64).unwrap_or_default(),
             total: field("total").and_then(Value::as_f64),
             message: field("message").and_then(Value::as_str).map(str::to_owned),
         };
-        listener.report(report);
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Listening> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.report(token, report);
     }
 }
 
@@ -286,7 +206,7 @@ pub(super) struct RawTransport<R> {
     lines: Lines,
     chunk: Vec<u8>,
     ready: VecDeque<Incoming>,
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
     handshake: Option<(RequestId, Handshake)>,
     /// The id of a `server/discover` that the handshake gave up on.
     given_up: Option<RequestId>,
@@ -294,18 +214,15 @@ pub(super) struct RawTransport<R> {
 }
 
 impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
-    /// A transport that reads `reader` and writes `writer`.
-    pub(super) fn new<W>(reader: R, writer: W, tap: Arc<Tap>) -> Self
-    where
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
+    /// A transport that reads `reader` and writes to `outbox`.
+    pub(super) fn new(reader: R, outbox: Arc<Outbox>, tap: Arc<Tap>) -> Self {
         Self {
             reader,
             at_end: false,
             lines: Lines::new(MAX_LINE),
             chunk: vec![0; CHUNK],
             ready: VecDeque::new(),
-            outbox: Outbox::new(writer, Arc::clone(&tap)),
+            outbox,
             handshake: None,
             given_up: None,
             tap,
@@ -409,7 +326,7 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_result(&mut self, id: RequestId, result: Value) {
-        self.tap.end_progress(&id);
+        let Err(Ok(result)) = self.answer(&id, Ok(result)) else { return };
         let Some((expected, handshake)) = self.handshake.clone() else {
             self.reply(id, ServerResult::CustomResult(CustomResult(result)));
             return;
@@ -433,9 +350,12 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
     }
 
     fn take_error(&mut self, id: Option<RequestId>, error: ErrorData) {
-        if let Some(id) = &id {
-            self.tap.end_progress(id);
-        }
+        let reply = Err(error);
+        let unasked = match &id {
+            Some(id) => self.answer(id, reply),
+            None => Err(reply),
+        };
+        let Err(Err(error)) = unasked else { return };
         if let (Some((expected, _)), Some(id)) = (&self.handshake, &id) {
             if expected != id {
                 self.take_late(id, false);
@@ -444,6 +364,14 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
             self.handshake = None;
         }
         self.ready.push_back(JsonRpcMessage::error(error, id));
+    }
+
+    /// Hands a reply to the request that waits for it; gives back one that the SDK may wait for.
+    fn answer(&self, id: &RequestId, reply: Reply) -> Result<(), Reply> {
+        match id {
+            RequestId::Number(id) => self.tap.requests.reply(*id, reply),
+            RequestId::String(_) => Err(reply),
+        }
     }
 
     /// A reply that the handshake no longer waits for. The SDK gives `server/discover` ten seconds, which a package
@@ -480,29 +408,11 @@ impl<R: AsyncRead + Send + Unpin> RawTransport<R> {
 
     /// Notes what the transport must know of a message that is about to be sent.
     fn note(&mut self, message: &Outgoing) {
-        let request = match message {
-            JsonRpcMessage::Request(request) => request,
-            // It may have been given up before it went out.
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.tap.end_progress(id);
-                }
-                return;
-            }
-            _ => return,
-        };
+        let JsonRpcMessage::Request(request) = message else { return };
         let handshake = match &request.request {
             ClientRequest::DiscoverRequest(_) => Handshake::Discover,
             ClientRequest::InitializeRequest(_) => Handshake::Initialize,
-            other => {
-                if let Some(listener) = other.extensions().get::<ProgressListener>() {
-                    let token = other.get_meta().get_progress_token();
-                    self.tap.listen_to_progress(token, request.id.clone(), listener);
-                }
-                return;
-            }
+            _ => return,
         };
         self.given_up = self.handshake.replace((request.id.clone(), handshake)).map(|(id, _)| id);
     }
@@ -517,7 +427,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
         // connection, which whoever waits for an answer hears of.
         std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            self.outbox.send(&line, self.tap.open_calls() > FEW)
+            self.outbox.send(&line, false)
         }))
     }
 
@@ -534,7 +444,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
                 continue;
             }
             if self.at_end {
-                self.tap.ended.cancel();
+                self.tap.end();
                 return None;
             }
             let read = tokio::select! {
@@ -556,7 +466,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.tap.ended.cancel();
+        self.tap.end();
         self.outbox.close();
         Ok(())
     }
@@ -564,7 +474,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleClient> for RawTransport<R> {
 
 impl<R> Drop for RawTransport<R> {
     fn drop(&mut self) {
-        self.tap.ended.cancel();
+        self.tap.end();
+        self.outbox.close();
     }
 }
 
@@ -711,9 +622,13 @@ mod tests {
         assert_eq!(found, [Line::Whole(long)]);
     }
 
+    fn transport<R: AsyncRead + Send + Unpin>(reader: R, tap: &Arc<Tap>) -> RawTransport<R> {
+        RawTransport::new(reader, Outbox::new(tokio::io::sink(), Arc::clone(tap)), Arc::clone(tap))
+    }
+
     async fn receive_all(bytes: &[u8]) -> (Vec<Incoming>, Arc<Tap>) {
         let tap = Tap::new(Arc::new(Diagnostics::new("test", [])));
-        let mut transport = RawTransport::new(bytes, tokio::io::sink(), Arc::clone(&tap));
+        let mut transport = transport(bytes, &tap);
         let mut received = Vec::new();
         while let Some(message) = transport.receive().await {
             received.push(message);
@@ -769,7 +684,7 @@ mod tests {
                 }
             };
             let tap = Tap::new(Arc::new(Diagnostics::new("test", [])));
-            let mut transport = RawTransport::new(ours, tokio::io::sink(), Arc::clone(&tap));
+            let mut transport = transport(ours, &tap);
             transport.lines = Lines::new(cap);
             let client = async move {
                 let mut ids = Vec::new();

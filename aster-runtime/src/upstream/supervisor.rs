@@ -372,7 +372,7 @@ impl Supervisor {
             () = subscription => false,
         };
         // Ends what is pending, and closes the server's standard input, whoever still holds the connection.
-        tap.ended.cancel();
+        tap.end();
         if closing {
             return None;
         }
