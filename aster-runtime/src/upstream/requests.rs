@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use rmcp::model::ErrorData;
 use serde_json::Value;
 
-/// The first id: the SDK counts those of the handshake from 0. All of 2³¹ and more are read wrongly by some servers.
+/// The first id: above those of the handshake, which the SDK counts from 0, and small enough for any server's integers.
 const FIRST: i64 = 1_000_000;
 
 /// How many reports of progress of one request may wait to be handed on.

@@ -122,7 +122,6 @@ fn find(redactor: &Redactor, whole: Whole<'_>) -> Found {
 
 /// All names and all texts of a short value, put together. Where nothing in them could begin a search, none of them need
 /// be searched by itself: so it is with most calls and most results.
-#[derive(Default)]
 struct Glance {
     names: String,
     texts: String,
@@ -130,7 +129,9 @@ struct Glance {
 
 impl Glance {
     fn is_plain(redactor: &Redactor, whole: Whole<'_>) -> bool {
-        let mut glance = Self::default();
+        // Room for most: a call is looked at again and again.
+        let mut glance =
+            Self { names: String::with_capacity(GLANCE / 4), texts: String::with_capacity(GLANCE) };
         let taken = match whole {
             Whole::Object(object) => glance.object(object),
             Whole::Value(value) => glance.value(value),
