@@ -4,7 +4,8 @@
 //! takes `URL:http://…`. So what any of them could take for a private destination is refused, and what none of them would
 //! connect to, such as `file:` and `mailto:`, is none of the egress's business.
 
-use std::net::IpAddr;
+use std::iter;
+use std::net::{IpAddr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -86,8 +87,11 @@ impl EgressPolicy {
     ///
     /// Where the host is private or a list refuses it, or where nobody can say which host it is.
     pub fn check_named(&self, text: &str, sort: Sort, port: Option<u16>) -> Result<(), EgressError> {
-        for mention in mentions(text, sort, MAX_URL_BYTES) {
-            self.judge(&mention?, port)?;
+        let pieces = several(text, sort).into_iter().map(|piece| (piece, sort));
+        for (text, sort) in iter::once((text, sort)).chain(pieces) {
+            for mention in mentions(text, sort, MAX_URL_BYTES) {
+                self.judge(&mention?, port)?;
+            }
         }
         Ok(())
     }
@@ -113,7 +117,28 @@ impl EgressPolicy {
 /// The hosts that a text may name to whoever reads it leniently, as [`EgressPolicy::check_named`] does: those of rules that
 /// deny or ask.
 pub(crate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
-    mentions(text, Sort::Host, usize::MAX).into_iter().flatten().map(|mention| mention.host)
+    let texts = iter::once(text).chain(several(text, Sort::Text));
+    let mentions = texts.flat_map(|text| mentions(text, Sort::Host, usize::MAX));
+    mentions.flatten().map(|mention| mention.host)
+}
+
+/// The parts of a text that is read as a list, as one with a URL a line is. What counts as URLs may have other words
+/// between them; in what may be anything, each part has to be one.
+fn several(text: &str, sort: Sort) -> Vec<&str> {
+    let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|');
+    let mut parts: Vec<&str> = text.split(separates).filter(|part| !part.is_empty()).collect();
+    let is_url = |part: &&str| part.replace('\\', "/").contains("://");
+    match sort {
+        _ if parts.len() < 2 => parts.clear(),
+        Sort::Host => {}
+        Sort::Url => parts.retain(is_url),
+        Sort::Text => {
+            if !parts.iter().all(is_url) {
+                parts.clear();
+            }
+        }
+    }
+    parts
 }
 
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
@@ -161,34 +186,52 @@ enum Stands {
 /// The hosts in a text, each of them or why it cannot be read; a URL of the web may have `max` bytes.
 fn mentions(text: &str, sort: Sort, max: usize) -> Vec<Result<Mention, EgressError>> {
     let text = unwrapped(text);
-    if sort == Sort::Text && (text.contains(char::is_whitespace) || !text.contains("://")) {
+    let slashes = text.replace('\\', "/");
+    if sort == Sort::Text && (text.contains(char::is_whitespace) || !slashes.contains("://")) {
         return Vec::new();
     }
-    if let Ok(address) = text.parse::<IpAddr>() {
+    if let Some(address) = address(&slashes) {
         let sort = if sort == Sort::Text { sort } else { Sort::Host };
         return alone(&address.to_string(), sort).map(Ok).into_iter().collect();
     }
-    let slashes = text.replace('\\', "/");
     if slashes.starts_with("//") {
-        return vec![web(&format!("http:{slashes}"), max)];
+        let text = if text.starts_with("//") { &text } else { &slashes };
+        return web(&format!("http:{text}"), max);
     }
     let Some((scheme, rest)) = scheme(&text) else {
-        return alone(&slashes, sort).map(Ok).into_iter().collect();
+        let readings = [Some(&slashes), text.contains('\\').then_some(&text)];
+        return readings.into_iter().flatten().filter_map(|text| alone(text, sort)).map(Ok).collect();
     };
     // Of `git+https` it is the last that says how it connects.
     let last = scheme.rsplit('+').next().unwrap_or_default();
     let first = scheme.split('+').next().unwrap_or_default();
     let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
     match of(last).or(of(first)) {
-        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => vec![web(&format!("{last}:{rest}"), max)],
+        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => web(&format!("{last}:{rest}"), max),
         Some((_, default)) => authority(rest, *default, Stands::InUrl),
         None if rest.starts_with("//") => authority(rest, 0, Stands::Elsewhere),
         None => Vec::new(),
     }
 }
 
-/// Of a URL whose host every parser of the URL standard reads alike.
-fn web(text: &str, max: usize) -> Result<Mention, EgressError> {
+/// The address that a text begins with, up to a path; without its zone, as in `fe80::1%eth0` (RFC 4007, section 11).
+fn address(text: &str) -> Option<IpAddr> {
+    let text = text.split(['/', '?', '#']).next()?;
+    let bare = || text.split_once('%')?.0.parse::<Ipv6Addr>().ok();
+    text.parse().ok().or_else(|| bare().map(IpAddr::V6))
+}
+
+/// Of a URL whose host every parser of the URL standard reads alike. One of RFC 3986 takes `\` for no slash, and so what
+/// stands before an `@` behind it for a user name: then there are two hosts.
+fn web(text: &str, max: usize) -> Vec<Result<Mention, EgressError>> {
+    let (before, rest) = text.split_once("//").unwrap_or_default();
+    let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@').filter(|(user, _)| user.contains('\\'));
+    let other = user.map(|(_, host)| format!("{before}//{host}{after}"));
+    iter::once(text).chain(other.as_deref()).map(|text| one_of_web(text, max)).collect()
+}
+
+fn one_of_web(text: &str, max: usize) -> Result<Mention, EgressError> {
     let refuse = |kind| EgressError::new("the URL", kind);
     if text.len() > max {
         return Err(refuse(Kind::TooLong));
@@ -201,13 +244,10 @@ fn web(text: &str, max: usize) -> Result<Mention, EgressError> {
 
 /// Of what follows the scheme of a URL that the standard does not know.
 fn authority(rest: &str, default: u16, stands: Stands) -> Vec<Result<Mention, EgressError>> {
-    // Several hosts may stand in one, as in `mongodb://a,b/`.
     let rest = rest.strip_prefix("//").unwrap_or(rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let hosts = authority.rsplit('@').next().unwrap_or_default();
-    if hosts.is_empty() {
-        return Vec::new();
-    }
+    let to_slash = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let whole = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let readings = [Some(to_slash), (whole != to_slash && whole.contains('@')).then_some(whole)];
     let mention = |entry: &str| {
         let (name, port) = split_port(entry);
         match Host::parse(name) {
@@ -217,7 +257,9 @@ fn authority(rest: &str, default: u16, stands: Stands) -> Vec<Result<Mention, Eg
             Err(error) => Some(Err(EgressError::new("the URL", Kind::Malformed(error)))),
         }
     };
-    hosts.split(',').filter_map(mention).collect()
+    let hosts = readings.into_iter().flatten().map(|text| text.rsplit('@').next().unwrap_or_default());
+    // Several hosts may stand in one, as in `mongodb://a,b/`.
+    hosts.filter(|hosts| !hosts.is_empty()).flat_map(|hosts| hosts.split(',')).filter_map(mention).collect()
 }
 
 /// Of a text without a scheme: a host to complete, or a path.
@@ -228,8 +270,12 @@ fn alone(text: &str, sort: Sort) -> Option<Mention> {
     let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     let (name, port) = split_port(authority.rsplit('@').next().unwrap_or_default());
     // `[::1]` and `::1`.
-    let bracketed =
-        if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.to_owned() };
+    let name = match name.split_once('%') {
+        // The zone of an address is none of it.
+        Some((address, _)) if address.starts_with('[') => format!("{address}]"),
+        _ => name.to_owned(),
+    };
+    let bracketed = if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.clone() };
     let host = Host::parse(&bracketed).ok()?;
     let looks_like_one = match (&host, sort) {
         (_, Sort::Host) | (Host::Ipv6(_), _) => true,
@@ -332,6 +378,23 @@ mod tests {
             "`//10.0.0.1/`",
             "\u{201c}redis://127.0.0.1\u{201d}",
             "URL: \u{a0}http://127.0.0.1/",
+            // Two readings: that of the URL standard, and that of RFC 3986, to which `\` is no slash.
+            "http://example.com\\@127.0.0.1/",
+            "https://example.com:443\\x@[::1]:3000/y",
+            "redis://example.com\\@10.0.0.1/0",
+            "//example.com\\@127.0.0.1/",
+            "example.com\\@127.0.0.1:3000",
+            // An address with a zone.
+            "::1%1",
+            "fe80::1%eth0",
+            "[fe80::1%25eth0]:3000",
+            "fe80::1%eth0/x",
+            // Several at once.
+            "https://example.com\nhttp://127.0.0.1/",
+            "https://example.com/ http://127.0.0.1/",
+            "https://example.com/,http://127.0.0.1/",
+            "see https://example.com/;\tredis://10.0.0.1",
+            "https://example.com/|http:\\\\127.0.0.1",
         ] {
             assert!(check(text, Sort::Url).is_err(), "{text}");
             assert!(check(text, Sort::Host).is_err(), "{text}");
@@ -341,10 +404,13 @@ mod tests {
             "redis://127.0.0.1",
             " http://10.0.0.1/ ",
             "\u{a0}http://10.0.0.1/\u{feff}",
+            "http:\\\\127.0.0.1\\",
+            "http://example.com\\@127.0.0.1/",
+            "https://example.com\nhttp://127.0.0.1/",
         ] {
             assert!(check(text, Sort::Text).is_err(), "{text}");
         }
-        for text in ["2130706433", "127.1"] {
+        for text in ["2130706433", "127.1", "example.com, localhost", "example.com\n127.0.0.1"] {
             assert!(check(text, Sort::Host).is_err(), "{text}");
         }
     }
@@ -373,6 +439,11 @@ mod tests {
             "index.html",
             "",
             "a b c",
+            "https://example.com/a b, c",
+            "https://example.com/a,https://example.org/b",
+            "http:\\\\example.com\\a@b",
+            "C:\\work\\a@b.txt",
+            "2001:4860:4860::8888",
         ] {
             assert_eq!(check(text, Sort::Url), Ok(()), "{text}");
         }
