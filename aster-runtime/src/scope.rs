@@ -10,7 +10,6 @@
 //! What a rule denies whatever it is called with is hidden like the rest.
 
 use std::collections::BTreeSet;
-use std::iter;
 use std::sync::Arc;
 
 use crate::catalogue::{self, Catalogue, Health, Prompt, Resource, Server, Tool};
@@ -68,23 +67,18 @@ impl Filter {
 
     /// Whether the filter lets a tool through: what is denied under an old name stays denied, what was allowed stays allowed.
     fn shows(&self, tool: &Tool) -> bool {
-        let allows = |allow: &IdGlobs| ids(tool).any(|id| allow.is_match(id.as_str()));
+        let allows = |allow: &IdGlobs| tool.ids().any(|id| allow.is_match(id.as_str()));
         !self.denies(tool) && self.allow.as_ref().is_none_or(allows)
     }
 
     fn denies(&self, tool: &Tool) -> bool {
-        ids(tool).any(|id| self.deny.is_match(id.as_str()))
+        tool.ids().any(|id| self.deny.is_match(id.as_str()))
     }
 
     /// Whether some tool of this server could pass; a server that is down has none to ask.
     fn may_show(&self, server: &str) -> bool {
         !self.deny.cover(server) && self.allow.as_ref().is_none_or(|allow| allow.may_match_on(server))
     }
-}
-
-/// The names of a tool, the one that it had before included.
-fn ids(tool: &Tool) -> impl Iterator<Item = &ToolId> {
-    iter::once(tool.id()).chain(tool.alias())
 }
 
 /// An agent that [`agent!`](crate::agent) names: the groups and single tools that it is given, as constants.
@@ -207,7 +201,7 @@ impl Scope {
 
     /// The agent's own layers.
     fn gives(&self, tool: &Tool) -> bool {
-        let named = |ids: &BTreeSet<ToolId>| ids.contains(tool.id());
+        let named = |ids: &BTreeSet<ToolId>| tool.ids().any(|id| ids.contains(id));
         named(&self.control)
             || (!self.own.denies(tool)
                 && (named(&self.tools) || (self.shows_group(tool.group()) && self.own.shows(tool))))

@@ -16,7 +16,7 @@ mod desk {
     use aster_runtime::mcp_tool;
 
     /// Says what it is told.
-    #[mcp_tool(tier = Standard)]
+    #[mcp_tool(tier = Standard, alias = "speak")]
     pub(crate) fn say(
         /// What to say.
         text: String,
@@ -64,6 +64,7 @@ async fn a_prompt_promises_only_what_its_agent_sees() {
             Some("the prompt of `clerk`: it speaks of `desk/shout`, and server `desk` has no `shout`"),
         ),
         (limited(), "Use desk/say.", None),
+        (Profile::new("clerk").tools([ToolId::new("desk", "speak")]), "Use desk/say, once desk/speak.", None),
         (
             limited(),
             "Then **desk/shut**!",
@@ -102,7 +103,7 @@ async fn rules_hooks_and_limits_name_what_there_is() {
     let limits = |glob: &str| {
         Limits::default().tool(Glob::new(glob).unwrap().compile_matcher(), Limit::default().per_minute(1))
     };
-    for glob in ["desk/say", "desk/s*", "*/nothing", "elsewhere/nothing", "desk/{say,sing}"] {
+    for glob in ["desk/say", "desk/s*", "*/nothing", "elsewhere/nothing", "desk/{say,sing}", "desk/speak"] {
         assert_eq!(refused(|builder| builder.rules(rules(glob))).await, None, "{glob}");
         assert_eq!(refused(|builder| builder.limits(limits(glob))).await, None, "{glob}");
         let glob: &'static str = glob;

@@ -25,7 +25,7 @@ mod desk {
     use aster_runtime::{ToolError, mcp_tool};
 
     /// Says what it is told.
-    #[mcp_tool(tier = Elevated)]
+    #[mcp_tool(tier = Elevated, alias = "speak")]
     pub(crate) fn say(
         /// What to say.
         text: String,
@@ -430,6 +430,9 @@ async fn a_matcher_says_whom_a_hook_looks_at() {
         (Matcher::regex("desk/sa").unwrap(), false),
         (Matcher::regex("x|sk/say").unwrap(), false),
         (Matcher::regex("desk__say").unwrap().by_name(), true),
+        // A name that the tool had before.
+        (Matcher::glob("desk/speak").unwrap(), true),
+        (Matcher::regex("desk__speak").unwrap().by_name(), true),
     ] {
         let bench = Bench::new().hook(Event::PreToolUse, "exit 2", |hook| hook.matcher(matcher.clone()));
         let outcome = if looks { Outcome::Denied } else { Outcome::Ok };

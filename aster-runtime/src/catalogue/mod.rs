@@ -16,6 +16,7 @@ mod urls;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -228,6 +229,11 @@ impl Tool {
     #[must_use]
     pub fn alias(&self) -> Option<&ToolId> {
         self.alias.as_ref()
+    }
+
+    /// The names that it has and had: what is said of either is said of the tool.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &ToolId> {
+        iter::once(&self.id).chain(&self.alias)
     }
 
     /// The arguments that name a URL, of a native tool.

@@ -180,7 +180,7 @@ impl Limits {
     /// What measures a call, in the order in which places are taken.
     fn meters_of(&self, call: &Proposed) -> Vec<(Measured, Arc<Meter>)> {
         let id = call.tool.id();
-        let tool = self.tools.iter().find(|(glob, _)| glob.is_match(id.as_str()));
+        let tool = self.tools.iter().find(|(glob, _)| call.tool.ids().any(|id| glob.is_match(id.as_str())));
         let limits = [
             (!self.session.is_none())
                 .then(|| (Measured::Session(call.session.id().to_owned()), self.session)),

@@ -508,7 +508,7 @@ impl Hook for ProgramHook {
     }
 
     fn looks_at(&self, event: Event, call: &Proposed) -> bool {
-        event == self.event && self.matcher.matches(call.tool.id())
+        event == self.event && call.tool.ids().any(|id| self.matcher.matches(id))
     }
 
     fn named_tools(&self) -> Vec<String> {

@@ -8,6 +8,7 @@ use super::test::Reading;
 use super::{Action, Rule, Rules};
 use crate::catalogue::Part;
 use crate::glob::is_plain;
+use crate::id::ToolId;
 use crate::spec::Tier;
 
 /// Something to mend in a rule.
@@ -64,7 +65,7 @@ impl Landscape {
         let callables = || part.callables();
         self.native(
             &part.server.name,
-            callables().map(|callable| callable.id().tool()),
+            callables().flat_map(|callable| callable.ids()).map(ToolId::tool),
             callables().map(|callable| callable.group()),
         )
     }

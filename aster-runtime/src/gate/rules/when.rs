@@ -105,10 +105,7 @@ impl When {
             && self.tiers.as_ref().is_none_or(|tiers| tiers.contains(&tool.tier()))
             && self.servers.as_ref().is_none_or(|globs| globs.is_match(tool.id().server()))
             && self.groups.as_ref().is_none_or(|globs| globs.is_match(tool.group()))
-            && self.tools.as_ref().is_none_or(|globs| {
-                // What is said of a name that a tool had before is said of the tool.
-                globs.is_match(tool.id()) || tool.alias().is_some_and(|alias| globs.is_match(alias))
-            })
+            && self.tools.as_ref().is_none_or(|globs| tool.ids().any(|id| globs.is_match(id)))
             && self.hints.iter().all(|(hint, wanted)| wanted.contains(&tool.hint(hint.name())))
     }
 
