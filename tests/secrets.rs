@@ -376,6 +376,44 @@ proptest! {
     }
 }
 
+/// Those whose beginning says all are found behind a `_` too, as in a name of direct mode; the others are not looked for in
+/// the middle of a word, nor is any behind a letter.
+#[test]
+fn a_token_that_is_glued_to_a_word_is_found() {
+    let redactor = redactor();
+    let rows = |kind: &'static str| TABLE.iter().filter(move |row| row.0 == kind);
+    for kind in [
+        "github-token",
+        "github-fine-grained-token",
+        "gitlab-token",
+        "npm-token",
+        "slack-token",
+        "stripe-key",
+        "vault-token",
+        "digitalocean-token",
+        "anthropic-key",
+        "grafana-token",
+        "sendgrid-key",
+    ] {
+        assert!(rows(kind).next().is_some(), "{kind}");
+        for (_, make, beside) in rows(kind).filter(|row| row.2 == "@") {
+            let secret = beside.replacen('@', &make(&mut Dice(7)), 1);
+            for before in ["peer__", "_", "call_the_"] {
+                let text = format!("no tool `{before}{secret}` is known");
+                assert_eq!(
+                    redactor.redact(&text),
+                    format!("no tool `{before}[redacted]` is known"),
+                    "{kind}"
+                );
+            }
+            assert!(!kinds(&redactor.find(&format!("x{secret}"))).contains(&kind), "{kind}");
+        }
+    }
+    for text in ["my_npm_config_registry_of_the_whole_package", "the_hf_model_for_conditional_generation_x"] {
+        assert_eq!(redactor.find(text), [], "{text}");
+    }
+}
+
 /// Every row of ours has a row here, so that none is without a test.
 #[test]
 fn every_kind_is_in_the_table() {

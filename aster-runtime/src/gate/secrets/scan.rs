@@ -144,13 +144,14 @@ struct Place<'t> {
 impl Place<'_> {
     fn candidate(&self, engine: &Engine, row: usize, format: &Format) -> Option<Candidate> {
         let Range { start, end } = self.needle;
-        let at = |start: usize| {
-            let begins = self.is_edge(start, format) && is_long(&self.text[start..]);
+        let tried = |start: usize, begins: bool| {
+            let begins = begins && is_long(&self.text[start..]);
             begins.then(|| self.matched(engine.pattern(row)?, format, start)).flatten()
         };
+        let at = |start: usize| tried(start, self.is_edge(start, format));
         match format.begins {
             Begins::Anywhere => self.matched(engine.pattern(row)?, format, start),
-            Begins::With => at(start),
+            Begins::With => tried(start, self.is_edge(start, format) || self.is_glued(format)),
             Begins::Word => {
                 let goes_on = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
                 let word = start - self.text[..start].iter().rev().take_while(goes_on).count();
@@ -200,6 +201,15 @@ impl Place<'_> {
         let stands = ends() && !is_placeholder() && format.checks.iter().all(passes);
         let shift = |range: Range<usize>| start + range.start..start + range.end;
         Some(Candidate { whole: shift(whole.clone()), secret: shift(secret), stands })
+    }
+
+    /// Whether only a `_` ties the needle to the word before it, as in `server__ghp_…`, and it is one that says all by
+    /// itself: it ends as no name goes on by chance, and nothing besides has to speak for the row.
+    fn is_glued(&self, format: &Format) -> bool {
+        let needle = &self.text[self.needle.clone()];
+        let tied = self.text[..self.needle.start].last() == Some(&b'_');
+        tied && needle.last().is_some_and(|last| matches!(last, b'_' | b'-' | b'.'))
+            && format.checks.is_empty()
     }
 
     /// Whether no word goes on across this place.
