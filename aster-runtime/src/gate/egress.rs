@@ -14,7 +14,7 @@ use std::str::FromStr;
 use url::{Host, Url};
 
 pub use self::arguments::{Governed, Sort};
-pub(crate) use self::named::{hosts, unwrapped};
+pub(crate) use self::named::{hosts, readings};
 use EgressErrorKind as Kind;
 
 /// The longest URL that is looked at, in bytes. RFC 9110, section 4.1, asks everyone to support 8,000.

@@ -141,8 +141,14 @@ fn several(text: &str, sort: Sort) -> Vec<&str> {
     parts
 }
 
+/// The URLs that a text may be to those who read it leniently, as [`hosts`] does.
+pub(crate) fn readings(text: &str) -> Vec<String> {
+    let texts = iter::once(text).chain(several(text, Sort::Text)).map(unwrapped);
+    texts.flat_map(|text| other_reading(&text).into_iter().chain([text])).collect()
+}
+
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
-pub(crate) fn unwrapped(text: &str) -> String {
+fn unwrapped(text: &str) -> String {
     // The URL standard drops these wherever they stand.
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
     let mut inner = text.trim_matches(surrounds);
@@ -221,14 +227,19 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| bare().map(IpAddr::V6))
 }
 
-/// Of a URL whose host every parser of the URL standard reads alike. One of RFC 3986 takes `\` for no slash, and so what
-/// stands before an `@` behind it for a user name: then there are two hosts.
+/// Of a URL whose host every parser of the URL standard reads alike, and of what those of RFC 3986 read instead.
 fn web(text: &str, max: usize) -> Vec<Result<Mention, EgressError>> {
-    let (before, rest) = text.split_once("//").unwrap_or_default();
-    let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let user = authority.rsplit_once('@').filter(|(user, _)| user.contains('\\'));
-    let other = user.map(|(_, host)| format!("{before}//{host}{after}"));
+    let other = other_reading(text);
     iter::once(text).chain(other.as_deref()).map(|text| one_of_web(text, max)).collect()
+}
+
+/// A parser of RFC 3986 takes `\` for no slash, and so what stands before an `@` behind it for a user name: then there are
+/// two hosts, and this is the URL with the other one.
+fn other_reading(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once("//")?;
+    let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (user, host) = authority.rsplit_once('@')?;
+    user.contains('\\').then(|| format!("{before}//{host}{after}"))
 }
 
 fn one_of_web(text: &str, max: usize) -> Result<Mention, EgressError> {
@@ -275,7 +286,8 @@ fn alone(text: &str, sort: Sort) -> Option<Mention> {
         Some((address, _)) if address.starts_with('[') => format!("{address}]"),
         _ => name.to_owned(),
     };
-    let bracketed = if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.clone() };
+    let bracketed =
+        if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.clone() };
     let host = Host::parse(&bracketed).ok()?;
     let looks_like_one = match (&host, sort) {
         (_, Sort::Host) | (Host::Ipv6(_), _) => true,

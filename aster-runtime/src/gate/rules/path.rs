@@ -162,10 +162,13 @@ fn anchored(glob: &str, base: Option<&Path>, surroundings: &Surroundings) -> Res
             .to_owned());
     }
     if glob.starts_with('/') || glob.starts_with("**/") || Path::new(glob).is_absolute() {
-        return Ok(glob.to_owned());
+        let ended = glob.trim_end_matches('/');
+        return Ok(if ended.is_empty() { "/" } else { ended }.to_owned());
     }
     match base {
-        Some(base) if !glob.is_empty() => Ok(under(base, glob.trim_start_matches("./"))),
+        Some(base) if !glob.is_empty() => {
+            Ok(under(base, glob.trim_start_matches("./").trim_end_matches('/')))
+        }
         _ => Err(RuleError::new(
             format!("the path `{glob}` does not say where it begins"),
             "begin it with `/` or `~/`, or with `**/` for a name in any directory",
@@ -280,6 +283,18 @@ mod tests {
             assert!(globs.match_text(text, false, &here(), &links), "{text}");
         }
         assert!(!globs.match_text("/tmp/a/b.log", true, &here(), &links));
+    }
+
+    #[test]
+    fn a_slash_at_the_end_leaves_the_directory_in() {
+        let globs = PathGlobs::new(["/etc/", "~/.ssh/"], None, &here(), &links).unwrap();
+        let own = PathGlobs::new(["src/"], Some(Path::new("/srv/a")), &here(), &links).unwrap();
+        for (globs, text) in [(&globs, "/etc"), (&globs, "/etc/x"), (&globs, "~/.ssh"), (&own, "/srv/a/src")]
+        {
+            assert!(globs.match_text(text, true, &here(), &links), "{text}");
+        }
+        let all = PathGlobs::new(["/"], None, &here(), &links).unwrap();
+        assert!(all.match_text("/", false, &here(), &links) && all.match_text("/x", false, &here(), &links));
     }
 
     #[test]

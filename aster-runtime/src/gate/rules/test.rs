@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use percent_encoding::percent_decode_str;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 use url::{Host, Url};
@@ -130,7 +131,9 @@ impl Test {
         Ok(Self(Kind::Host(some(parsed.collect::<Result<_, _>>()?)?)))
     }
 
-    /// The value is a URL that one of these globs matches in its normal form, such as `https://example.com/*`.
+    /// The value is a URL that one of these globs matches in its normal form, such as `https://example.com/*`. A rule that
+    /// denies or asks reads it without a user name, without the last dot of its host and percent-decoded too, and each of
+    /// several in one text.
     ///
     /// # Errors
     ///
@@ -202,8 +205,18 @@ impl Test {
                 hosts.any(|host| globs.iter().any(|glob| glob.matches(&host)))
             }
             Kind::Url(globs) => {
-                let fits = |text: &str| url_of(text).is_some_and(|url| globs.is_match(url.as_str()));
-                fits(&text) || (loose && (globs.is_match(&text) || fits(&egress::unwrapped(&text))))
+                let fits = |url: &Url| globs.is_match(url.as_str());
+                if url_of(&text).is_some_and(|url| fits(&url)) {
+                    return true;
+                }
+                let urls = || egress::readings(&text).into_iter().filter_map(|text| url_of(&text));
+                loose
+                    && (globs.is_match(&text)
+                        || urls().any(|url| {
+                            let plain = plain(url.clone());
+                            let decoded = percent_decode_str(plain.as_str()).decode_utf8_lossy();
+                            fits(&url) || fits(&plain) || globs.is_match(&*decoded)
+                        }))
             }
         }
     }
@@ -425,6 +438,16 @@ fn canonical(host: Host) -> Host {
 /// A text that is a URL with a host.
 fn url_of(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(Url::has_host)
+}
+
+/// The same URL without what makes it another text and leads nowhere else: a user name, the last dot of a host.
+fn plain(mut url: Url) -> Url {
+    // Whatever of it cannot be done leaves the URL as it was.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    if let Some(host) = url.domain().and_then(|name| name.strip_suffix('.')).map(str::to_owned) {
+        let _ = url.set_host(Some(&host));
+    }
+    url
 }
 
 fn host_of(text: &str) -> Option<Host> {

@@ -675,6 +675,8 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         "jdbc:mysql://x.evil.example:3306/db",
         "git+ssh://git@x.evil.example/repo",
         "git@x.evil.example:org/repo",
+        "https://example.com\\@x.evil.example/",
+        "https://example.com/ https://x.evil.example/",
         "strange://x.evil.example/",
         "\u{a0}strange://x.evil.example/",
     ] {
@@ -692,4 +694,28 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         .argument("/u", [Test::url(["https://evil.example/*"]).unwrap()])
         .unwrap();
     assert!(matches(&url, "\u{a0}<URL:https://EVIL.example/x>"));
+    let of = |action| {
+        Rule::new(action, "f:1")
+            .argument("/u", [Test::url(["https://evil.example/admin*"]).unwrap()])
+            .unwrap()
+    };
+    for text in [
+        "https://x@evil.example/admin",
+        "https://x:y@evil.example/admin/a",
+        "https://evil.example./admin",
+        "https://evil.example:443/admin",
+        "https://evil.example/%61dmin",
+        "https://evil.example/a/%2e%2e/admin",
+        "https://example.com\\@evil.example/admin",
+        "https://example.com/\nhttps://evil.example/admin",
+    ] {
+        assert!(matches(&of(Action::Deny), text), "{text}");
+        let plainly = text == "https://evil.example:443/admin" || text.contains("%2e");
+        assert_eq!(matches(&of(Action::Allow), text), plainly, "{text}");
+    }
+    for text in
+        ["https://evil.example/", "https://evil.example@example.com/admin", "https://example.com/admin"]
+    {
+        assert!(!matches(&of(Action::Deny), text), "{text}");
+    }
 }
