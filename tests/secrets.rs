@@ -392,7 +392,6 @@ fn a_token_that_is_glued_to_a_word_is_found() {
         "vault-token",
         "digitalocean-token",
         "anthropic-key",
-        "grafana-token",
         "sendgrid-key",
     ] {
         assert!(rows(kind).next().is_some(), "{kind}");
