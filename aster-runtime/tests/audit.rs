@@ -515,3 +515,26 @@ async fn a_full_disk_leaves_no_half_line() {
     let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
     assert_eq!(completed.denied, Some(Check::Audit));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_taken_away_takes_no_later_record_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (host, session) = session(JsonLines::open(&path).unwrap()).await;
+    keep(&session, "first").await;
+    fs::rename(&path, folder.path().join("elsewhere")).unwrap();
+    keep(&session, "second").await;
+    fs::remove_file(&path).unwrap();
+    keep(&session, "third").await;
+    assert_eq!(lines(&path).len(), 2);
+    let verified = verify(&path).await;
+    assert_eq!(faults(&verified), [Fault::Missing { chain: 0, first: 1, last: 4 }]);
+
+    // Where there can be none, nothing beyond Standard is called.
+    fs::remove_dir_all(folder.path()).unwrap();
+    let arguments = json!({"text": "t"}).as_object().cloned().unwrap();
+    let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
+    assert_eq!(completed.denied, Some(Check::Audit));
+    host.close().await;
+}

@@ -153,6 +153,7 @@ impl Writer {
     }
 
     fn write(&mut self, object: &[u8]) -> io::Result<()> {
+        self.follow_file()?;
         let timed = self.segments.age.is_some() || self.head.bytes == 0;
         let now = if timed { millis() } else { self.head.since };
         if self.files.is_some() && self.head.is_full(&self.segments, now) {
@@ -162,6 +163,21 @@ impl Writer {
             }
         }
         self.append(object, now)
+    }
+
+    /// Goes on in a new file where somebody has taken the old one away: what is written there, nobody would read. What is
+    /// gone is found by a verification.
+    fn follow_file(&mut self) -> io::Result<()> {
+        let Some(files) = &self.files else { return Ok(()) };
+        if is_at(&self.file, &files.active())? {
+            return Ok(());
+        }
+        tracing::error!("the file of the audit was taken away while it was written; it goes on in another");
+        self.file = open_private(&files.active(), true)?;
+        // Under the next number, since this one may have been given to what was taken away.
+        self.head.next_segment();
+        self.head.bytes = self.file.metadata()?.len();
+        Ok(())
     }
 
     fn append(&mut self, object: &[u8], now: i64) -> io::Result<()> {
@@ -217,6 +233,24 @@ impl Writer {
             tracing::warn!(%error, "the head of the audit cannot be noted");
         }
     }
+}
+
+/// Whether this is still the file at that path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a file that is open is not taken away.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// The files of one chain.
