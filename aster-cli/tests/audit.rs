@@ -109,6 +109,19 @@ fn postgres() {
     let sandbox = sandbox(&format!("postgres: '{url}'"));
     assert_snapshot!(sandbox.run(&["audit", "tail"]).expect(0).stdout, @"no records");
     holds(&sandbox);
+
+    // Several chains, as of several processes, are one audit by the time of its records.
+    let all = records(&sandbox.run(&["audit", "query", "--json"]).expect(0));
+    server.query("UPDATE aster_audit SET chain = 1 WHERE sequence % 3 = 0");
+    assert_eq!(records(&sandbox.run(&["audit", "query", "--json"]).expect(0)), all);
+    assert_eq!(records(&sandbox.run(&["audit", "tail", "-n", "2", "--json"]).expect(0)), all[4..]);
+    let denied = sandbox.run(&["audit", "query", "--outcome", "denied", "--json"]).expect(0);
+    assert_eq!(records(&denied), [all[2].clone(), all[5].clone()]);
+    let shown = sandbox.run(&["audit", "query"]).expect(0).stdout;
+    assert!(shown.contains("denied (approval)") && !shown.contains(PASSWORD), "{shown}");
+    // The chain says that they do not belong there.
+    sandbox.run(&["audit", "verify"]).expect(6);
+
     let rows = server.query("SELECT record FROM aster_audit");
     assert!(!rows.contains(PASSWORD), "{rows}");
     server.crash();
