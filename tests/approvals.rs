@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aster_runtime::call::{Completed, Outcome, Proposed};
+use aster_runtime::call::{Check, Completed, Outcome, Proposed};
 use aster_runtime::catalogue::Tool;
-use aster_runtime::gate::approval::{Approval, ApprovalRequest, ApprovalScope, Approver, Desk, Race};
+use aster_runtime::gate::approval::{
+    Approval, ApprovalRequest, ApprovalScope, Approver, Desk, MAX_WAITING, Race,
+};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
 use aster_runtime::testing::Recording;
@@ -289,4 +291,43 @@ async fn a_call_waits_at_the_desk_until_somebody_answers_anywhere() {
         // At the start, and every five seconds.
         assert_eq!(client.told.load(Ordering::SeqCst), if by_desk { 3 } else { 4 });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_calls_wait_than_a_human_can_read() {
+    let desk = Arc::new(Desk::default());
+    let host = builder(desk.clone()).build().await.unwrap();
+    let session = Arc::new(host.session(Profile::new("t")).unwrap());
+    let call = || {
+        let session = Arc::clone(&session);
+        tokio::spawn(async move { call_by(&session, "desk/burn", "x", None).await })
+    };
+    let waiting: Vec<_> = (0..MAX_WAITING).map(|_| call()).collect();
+    while desk.waiting().len() < MAX_WAITING {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let refused = call().await.unwrap();
+    assert_eq!((refused.outcome, refused.denied), (Outcome::Denied, Some(Check::Approval)));
+    let told = refused.result.to_text();
+    assert!(
+        told.contains("64 calls wait for a human already") && told.ends_with("Try again in 30 s"),
+        "{told}"
+    );
+
+    // Where one is answered, another has its place; and each that gives up leaves it.
+    assert!(desk.answer(&desk.waiting()[0].request.call_id, Approval::once("a human")));
+    let next = call();
+    while desk.waiting().len() < MAX_WAITING {
+        sleep(Duration::from_millis(10)).await;
+    }
+    waiting.iter().chain([&next]).for_each(|call| call.abort());
+    while !desk.waiting().is_empty() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let last = call();
+    while desk.waiting().is_empty() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(desk.answer(&desk.waiting()[0].request.call_id, Approval::once("a human")));
+    assert_eq!(last.await.unwrap().outcome, Outcome::Ok);
 }

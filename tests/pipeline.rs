@@ -406,6 +406,32 @@ async fn a_cancelled_and_a_dropped_call_are_recorded_once() {
 }
 
 #[tokio::test]
+async fn a_result_that_is_too_large_is_withheld_and_the_call_stays_executed() {
+    let (audit, many) = (Arc::new(Recorder::default()), "x".repeat(1 << 10));
+    let host = Host::builder()
+        .with_server(Desk::default())
+        .audit(Arc::clone(&audit) as _)
+        .max_result_bytes(many.len())
+        .build()
+        .await
+        .unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let keep = async |text: &str| {
+        let arguments = json!({ "text": text }).as_object().unwrap().clone();
+        session.execute("desk/keep", arguments, CallOptions::default()).await
+    };
+    assert_eq!(keep(&many[..900]).await.result.to_text(), many[..900]);
+    let withheld = keep(&many).await;
+    assert_eq!(withheld.outcome, Outcome::Ok);
+    let told = withheld.result.to_text();
+    assert!(withheld.result.is_error() && !told.contains("xxx"), "{told}");
+    assert!(told.starts_with("`desk/keep` ran, and what it answered is withheld: it has 1"), "{told}");
+    let outcome = audit.outcomes().pop().unwrap();
+    assert_eq!(outcome["outcome"], "ok");
+    assert!(!outcome["result"].to_string().contains("xxx"), "{outcome}");
+}
+
+#[tokio::test]
 async fn an_audit_that_cannot_be_written_stops_all_but_standard_calls() {
     let desk = Desk::default();
     let sink = Arc::new(Recorder { broken: true, ..Recorder::default() });

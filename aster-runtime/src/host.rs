@@ -246,6 +246,14 @@ impl HostBuilder {
         self
     }
 
+    /// Sets how large a result may be that is passed on, as JSON in bytes; a larger one is withheld, and the model told so.
+    /// Default [`MAX_RESULT_BYTES`](crate::gate::MAX_RESULT_BYTES).
+    #[must_use]
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.gate.max_result_bytes = bytes;
+        self
+    }
+
     /// Sets where the audit goes; without one it goes to `tracing`.
     #[must_use]
     pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
@@ -1153,6 +1161,7 @@ impl HostSession {
                 ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
+            let result = gate::bound(shared.gate.max_result_bytes, tool.id(), result);
             ran.result = match trail.keeps_whole(&result) {
                 true => result,
                 false => gate::withhold(&shared.gate.secrets, result),

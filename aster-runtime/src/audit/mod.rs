@@ -17,7 +17,7 @@ mod verify;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -451,9 +451,7 @@ impl Trail {
             self.record.bytes = Some(json.get().len());
             self.record.result = Some(if self.whole_result { json } else { self.redacted(result) });
         } else {
-            let mut bytes = Count(0);
-            let _ = serde_json::to_writer(&mut bytes, result);
-            self.record.bytes = Some(bytes.0);
+            self.record.bytes = Some(completed.result.size());
         }
         let written = self.outcome(outcome, completed.duration).await;
         self.lament(written);
@@ -526,20 +524,6 @@ impl Drop for Trail {
 /// An object as JSON; one is always writable.
 fn written(object: &JsonObject) -> Box<RawValue> {
     to_raw_value(object).unwrap_or_default()
-}
-
-/// Counts what is written: a result may have megabytes, of which only the number is kept.
-struct Count(usize);
-
-impl Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Opens or makes a file, for its owner alone.

@@ -9,13 +9,14 @@ use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 mod client;
 mod desk;
@@ -59,8 +60,14 @@ pub struct ApprovalRequest {
     pub remembers: bool,
 }
 
+/// How many calls wait for a human at most; one more is denied.
+pub const MAX_WAITING: usize = 64;
+
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);
+
+/// When a call may be tried again for which there was no place.
+const BUSY: Duration = Duration::from_secs(30);
 
 /// What one tick counts: a tool reports in ones after this, and progress must not go back.
 const STEP: f64 = 1e-6;
@@ -216,6 +223,14 @@ async fn ask_now(
     let Some(approver) = &gate.approver else {
         return Approval::Denied { reason: nobody_to_ask(call, why, None) };
     };
+    let Ok(_place) = gate.questions.try_acquire() else {
+        return Approval::Denied {
+            reason: format!(
+                "{MAX_WAITING} calls wait for a human already; nothing was called. Try again in {} s",
+                gate.approval_timeout.min(BUSY).as_secs().max(1)
+            ),
+        };
+    };
     let request = ApprovalRequest {
         call_id: Arc::clone(&call.call_id),
         agent: call.session.agent().to_owned(),
@@ -316,12 +331,14 @@ impl Approver for Terminal {
         let turn = Arc::clone(&self.turn);
         let request = request.clone();
         Box::pin(async move {
-            // A thread that waits for a line cannot be taken back. What was no longer asked when its turn came is not
-            // put, and what is no longer asked meanwhile is said to be over: whatever is typed then answers nothing.
+            // Not on a thread: there are only so many, and others need them.
+            let turn = turn.lock_owned().await;
+            // A thread that waits for a line cannot be taken back. What is no longer asked meanwhile is said to be over:
+            // whatever is typed then answers nothing.
             let asked = Asked(Arc::default());
             let open = Arc::downgrade(&asked.0);
             let answer = tokio::task::spawn_blocking(move || {
-                let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = turn;
                 let put = open.upgrade().inspect(|put| put.store(true, Ordering::Relaxed)).is_some();
                 if put { decide(&request, request.remembers) } else { Ok(None) }
             })

@@ -17,12 +17,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub(crate) use admit::explain;
 pub use admit::{Admitted, admit};
 pub use withhold::WITHHELD;
-pub(crate) use withhold::{discreet, withhold};
+pub(crate) use withhold::{bound, discreet, withhold};
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;
@@ -31,6 +31,9 @@ use self::limits::Limits;
 use self::rules::Rules;
 use self::secrets::SecretPolicy;
 pub use crate::call::{Check, Denied};
+
+/// How large a result may be that is passed on, unless said otherwise: as large as what an external server may send.
+pub const MAX_RESULT_BYTES: usize = 16 << 20;
 
 /// What the gate decides by.
 #[derive(Clone)]
@@ -52,6 +55,10 @@ pub struct Gate {
     pub limits: Limits,
     /// What becomes of secrets in calls and results.
     pub secrets: SecretPolicy,
+    /// How large a result may be that is passed on, as JSON in bytes.
+    pub max_result_bytes: usize,
+    /// The places of calls that wait for a human: so many questions nobody reads, and each holds what it asks about.
+    questions: Arc<Semaphore>,
 }
 
 impl Default for Gate {
@@ -65,6 +72,8 @@ impl Default for Gate {
             egress: EgressPolicy::default(),
             limits: Limits::default(),
             secrets: SecretPolicy::default(),
+            max_result_bytes: MAX_RESULT_BYTES,
+            questions: Arc::new(Semaphore::new(approval::MAX_WAITING)),
         }
     }
 }

@@ -6,7 +6,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::secrets::{Incoming, Places, Redactor, SecretPolicy};
-use crate::tool::{AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, LogLevel, ToolResult};
+use crate::id::ToolId;
+use crate::tool::{
+    AskError, ClientAnswer, ClientInfo, ClientLink, ClientRequest, LogLevel, ToolError, ToolResult,
+};
 
 /// The member of a result's `_meta` that says what was withheld: a list of `{"pointer", "kind"}`, of which
 /// there are a hundred at most; then `{"more"}` says how many it leaves out.
@@ -14,6 +17,21 @@ pub const WITHHELD: &str = "aster/withheld";
 
 /// How many places the note to the model names.
 const NAMED: usize = 10;
+
+/// The result, or, where it is larger than `max` bytes, why there is none. Not cut: half of a JSON text or of an image is of
+/// no use, and half of a secret would not be found.
+pub(crate) fn bound(max: usize, id: &ToolId, result: ToolResult) -> ToolResult {
+    let size = result.size();
+    if size <= max {
+        return result;
+    }
+    let ran = if result.is_error() { "failed" } else { "ran" };
+    let text = format!(
+        "`{id}` {ran}, and what it answered is withheld: it has {size} bytes, and more than {max} are not passed on. It has \
+         had whatever effect it has: do not call it again with the same arguments; ask for less at once"
+    );
+    ToolError::new(text).into()
+}
 
 /// The result with every secret replaced, in whatever part of it, and a note that says so: without one a model takes the
 /// replacement for what is there, and writes it back.

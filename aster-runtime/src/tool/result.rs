@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -159,6 +160,14 @@ impl ToolResult {
             Value::String(text) => Self::text(text),
             other => Self::text(other.to_string()),
         }
+    }
+
+    /// How many bytes it has as JSON.
+    pub(crate) fn size(&self) -> usize {
+        let mut bytes = Count(0);
+        // It only counts, and of JSON everything can be written.
+        let _ = serde_json::to_writer(&mut bytes, &self.0);
+        bytes.0
     }
 
     /// The whole result as JSON.
@@ -434,6 +443,20 @@ macro_rules! as_content {
     )*};
 }
 as_content!(Content, Image, Audio, Resource);
+
+/// Counts what is written: a result may have megabytes, of which only the number is kept.
+struct Count(usize);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 #[cfg(test)]
 mod tests {
