@@ -464,11 +464,11 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("cannot read the page")]
-    struct Outer(#[source] std::io::Error);
+    struct Outer(#[source] io::Error);
 
     #[test]
     fn an_error_shows_its_chain_and_keeps_its_code() {
-        let error = Outer(std::io::Error::other("connection reset")).into_tool_error();
+        let error = Outer(io::Error::other("connection reset")).into_tool_error();
         assert_eq!(error.message(), "cannot read the page: connection reset");
         assert_eq!("plain".into_tool_error().message(), "plain");
 

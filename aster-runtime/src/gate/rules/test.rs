@@ -215,7 +215,7 @@ impl Test {
                         || urls().any(|url| {
                             let plain = plain(url.clone());
                             let decoded = percent_decode_str(plain.as_str()).decode_utf8_lossy();
-                            fits(&url) || fits(&plain) || globs.is_match(&*decoded)
+                            fits(&url) || fits(&plain) || globs.is_match(&decoded)
                         }))
             }
         }
