@@ -15,6 +15,7 @@ use aster_runtime::catalogue::{Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
+use aster_runtime::gate::limits::Limits;
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
     ToolResult, catalogue, mcp_server, mcp_tool,
@@ -411,7 +412,7 @@ async fn a_result_that_is_too_large_is_withheld_and_the_call_stays_executed() {
     let host = Host::builder()
         .with_server(Desk::default())
         .audit(Arc::clone(&audit) as _)
-        .max_result_bytes(many.len())
+        .limits(Limits::default().max_result(many.len()))
         .build()
         .await
         .unwrap();

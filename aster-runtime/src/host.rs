@@ -239,18 +239,11 @@ impl HostBuilder {
         self
     }
 
-    /// Sets how many calls may run at once and how many in a minute. None are limited unless set.
+    /// Sets how many calls may run at once and how many in a minute, none of which is limited unless set, and how large a result
+    /// may be.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.gate.limits = limits;
-        self
-    }
-
-    /// Sets how large a result may be that is passed on, as JSON in bytes; a larger one is withheld, and the model told so.
-    /// Default [`MAX_RESULT_BYTES`](crate::gate::MAX_RESULT_BYTES).
-    #[must_use]
-    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
-        self.gate.max_result_bytes = bytes;
         self
     }
 
@@ -1161,7 +1154,7 @@ impl HostSession {
                 ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
-            let result = gate::bound(shared.gate.max_result_bytes, tool.id(), result);
+            let result = gate::bound(&shared.gate.limits, tool.id(), result);
             ran.result = match trail.keeps_whole(&result) {
                 true => result,
                 false => gate::withhold(&shared.gate.secrets, result),

@@ -402,7 +402,7 @@ impl Reader<'_> {
     fn limits(&mut self, node: &Node) -> Limits {
         let mut limits = Limits::default();
         for (key, value) in
-            self.section(node, "`limits`", &["session", "servers", "tools", "waiting", "wait"])
+            self.section(node, "`limits`", &["session", "servers", "tools", "waiting", "wait", "result_mib"])
         {
             let what = format!("`limits.{key}`");
             match key {
@@ -425,6 +425,11 @@ impl Reader<'_> {
                 "waiting" => {
                     if let Some((calls, _)) = self.whole(value, &what, 0, 100_000) {
                         limits = limits.max_waiting(calls);
+                    }
+                }
+                "result_mib" => {
+                    if let Some((number, _)) = self.whole(value, &what, 1, 1024) {
+                        limits = limits.max_result(number << 20);
                     }
                 }
                 _ => {

@@ -737,13 +737,17 @@ fn a_hook_that_cannot_be_meant_is_refused() {
 #[test]
 fn limits_are_read_and_are_the_users_own() {
     let limits = "limits:\n  session: {per_minute: 600}\n  servers: {files: {concurrent: 4}}\n  tools: {'web/*': {per_minute: 30}}\n  \
-                  waiting: 8\n  wait: 10s\n";
+                  waiting: 8\n  wait: 10s\n  result_mib: 2\n";
     let files = Files::new(limits, "limits: {waiting: 100000}");
     let config = files.load().unwrap();
     let said = format!("{:?}", config.limits);
-    for part in
-        ["per_minute: Some(600)", "\"files\": Limit { concurrent: Some(4)", "max_waiting: 8", "max_wait: 10s"]
-    {
+    for part in [
+        "per_minute: Some(600)",
+        "\"files\": Limit { concurrent: Some(4)",
+        "max_waiting: 8",
+        "max_wait: 10s",
+        "max_result: 2097152",
+    ] {
         assert!(said.contains(part), "{part} is missing in {said}");
     }
     assert!(config.warnings[0].message.contains("`limits` is left out"));
@@ -754,7 +758,7 @@ fn limits_are_read_and_are_the_users_own() {
     /user/aster.yaml:1:49: `limits.servers` of `a` is a number, not a mapping; write `key: value` lines
     /user/aster.yaml:1:61: `limits.tools` has the bad glob `[`: unclosed character class; missing ']'; use `*` for any characters, `?` for one, `{a,b}` for either
     /user/aster.yaml:1:77: `limits.wait` cannot be `soon`; write a number and a unit, for example `30s` or `2m`, at most `24h`
-    /user/aster.yaml:1:83: `limits` has no key `rate`; known here: `session`, `servers`, `tools`, `waiting`, `wait`
+    /user/aster.yaml:1:83: `limits` has no key `rate`; known here: `session`, `servers`, `tools`, `waiting`, `wait`, `result_mib`
     "
     );
 }

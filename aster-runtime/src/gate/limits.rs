@@ -1,4 +1,5 @@
-//! Limits: how many calls may run at once and how many may start in a minute, for each session, server and tool.
+//! Limits: how many calls may run at once and how many may start in a minute, for each session, server and tool; and how
+//! large a result may be.
 //!
 //! The last check of the gate, so that nobody waits with a place that others could use. A call beyond a rate is refused at
 //! once, and told when to try again. One beyond a number at once waits, in a queue that is bounded in length and in time.
@@ -20,6 +21,9 @@ pub const MAX_WAITING: usize = 64;
 
 /// How long a call waits for its place at most, unless said otherwise.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// How large a result may be, as JSON in bytes, unless said otherwise: as large as what an external server may send.
+pub const MAX_RESULT: usize = 16 << 20;
 
 /// How many meters are kept before those that stand still are dropped.
 const METERS: usize = 1024;
@@ -72,6 +76,7 @@ pub struct Limits {
     tools: Vec<(GlobMatcher, Limit)>,
     max_waiting: usize,
     max_wait: Duration,
+    max_result: usize,
     meters: Arc<Mutex<HashMap<Measured, Arc<Meter>>>>,
 }
 
@@ -83,6 +88,7 @@ impl Default for Limits {
             tools: Vec::new(),
             max_waiting: MAX_WAITING,
             max_wait: MAX_WAIT,
+            max_result: MAX_RESULT,
             meters: Arc::default(),
         }
     }
@@ -122,6 +128,19 @@ impl Limits {
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.max_wait = wait;
         self
+    }
+
+    /// How large a result may be that is passed on, as JSON in bytes. A larger one is withheld, and the model told so.
+    /// [`MAX_RESULT`] unless set.
+    #[must_use]
+    pub fn max_result(mut self, bytes: usize) -> Self {
+        self.max_result = bytes;
+        self
+    }
+
+    /// How large one may be.
+    pub(super) fn largest_result(&self) -> usize {
+        self.max_result
     }
 
     /// The servers that have a limit.

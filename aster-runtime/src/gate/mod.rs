@@ -32,9 +32,6 @@ use self::rules::Rules;
 use self::secrets::SecretPolicy;
 pub use crate::call::{Check, Denied};
 
-/// How large a result may be that is passed on, unless said otherwise: as large as what an external server may send.
-pub const MAX_RESULT_BYTES: usize = 16 << 20;
-
 /// What the gate decides by.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -51,12 +48,10 @@ pub struct Gate {
     pub rules: watch::Receiver<Arc<Rules>>,
     /// Where a call's URLs may lead.
     pub egress: EgressPolicy,
-    /// How many calls may run at once, and how many in a minute.
+    /// How many calls may run at once, how many in a minute, and how large a result may be.
     pub limits: Limits,
     /// What becomes of secrets in calls and results.
     pub secrets: SecretPolicy,
-    /// How large a result may be that is passed on, as JSON in bytes.
-    pub max_result_bytes: usize,
     /// The places of calls that wait for a human: so many questions nobody reads, and each holds what it asks about.
     questions: Arc<Semaphore>,
 }
@@ -72,7 +67,6 @@ impl Default for Gate {
             egress: EgressPolicy::default(),
             limits: Limits::default(),
             secrets: SecretPolicy::default(),
-            max_result_bytes: MAX_RESULT_BYTES,
             questions: Arc::new(Semaphore::new(approval::MAX_WAITING)),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::limits::Limits;
 use super::secrets::{Incoming, Places, Redactor, SecretPolicy};
 use crate::id::ToolId;
 use crate::tool::{
@@ -18,10 +19,10 @@ pub const WITHHELD: &str = "aster/withheld";
 /// How many places the note to the model names.
 const NAMED: usize = 10;
 
-/// The result, or, where it is larger than `max` bytes, why there is none. Not cut: half of a JSON text or of an image is of
+/// The result, or, where it is too large, why there is none. Not cut: half of a JSON text or of an image is of
 /// no use, and half of a secret would not be found.
-pub(crate) fn bound(max: usize, id: &ToolId, result: ToolResult) -> ToolResult {
-    let size = result.size();
+pub(crate) fn bound(limits: &Limits, id: &ToolId, result: ToolResult) -> ToolResult {
+    let (size, max) = (result.size(), limits.largest_result());
     if size <= max {
         return result;
     }
