@@ -86,10 +86,15 @@ pub struct Fetched {
 #[derive(Clone)]
 pub struct EgressClient {
     /// Made for the first request: reading the system's certificates takes longer than all else at the start of a host.
-    http: Arc<OnceLock<Result<Client, String>>>,
+    http: Http,
+    /// That of sessions with limits of their own. It keeps no connection: one that is there already may lead to what only they
+    /// refuse, and would be found out after the request.
+    limited: Http,
     policy: Arc<EgressPolicy>,
     lookup: Lookup,
 }
+
+type Http = Arc<OnceLock<Result<Client, String>>>;
 
 /// Resolves a name; replaced in tests.
 type Lookup = Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
@@ -102,12 +107,14 @@ impl EgressClient {
     }
 
     fn with_lookup(policy: EgressPolicy, lookup: Lookup) -> Self {
-        Self { http: Arc::default(), policy: Arc::new(policy), lookup }
+        Self { http: Arc::default(), limited: Arc::default(), policy: Arc::new(policy), lookup }
     }
 
     fn http(&self) -> Result<&Client, Kind> {
         let made = self.http.get_or_init(|| {
+            let keeps = if Arc::ptr_eq(&self.http, &self.limited) { 0 } else { usize::MAX };
             Client::builder()
+                .pool_max_idle_per_host(keeps)
                 .user_agent(concat!("aster/", env!("CARGO_PKG_VERSION")))
                 .redirect(redirect::Policy::none())
                 .referer(false)
@@ -126,7 +133,7 @@ impl EgressClient {
         match limits {
             Some(limits) => {
                 let policy = EgressPolicy::clone(&self.policy).within(limits);
-                Self { policy: Arc::new(policy), ..self.clone() }
+                Self { policy: Arc::new(policy), http: Arc::clone(&self.limited), ..self.clone() }
             }
             None => self.clone(),
         }
@@ -696,6 +703,26 @@ mod tests {
         });
         let error = to_private.get(&url, &FetchLimits::default()).await.unwrap_err();
         assert!(error.to_string().contains("name.example (127.0.0.2)"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_another_session_leads_nowhere_that_this_one_may_not_go() {
+        let server = server(&[("/", ResponseTemplate::new(200))]).await;
+        let port = server.address().port();
+        let hosts = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
+        let policy = EgressPolicy::default().allow_private(hosts).unwrap().ports([port]);
+        let count = AtomicUsize::new(0);
+        let lookup: Lookup = Arc::new(move |_, port| {
+            let last = if count.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 };
+            std::future::ready(Ok(vec![SocketAddr::from(([127, 0, 0, last], port))])).boxed()
+        });
+        let open = EgressClient::with_lookup(policy, lookup);
+        let url = format!("http://name.example:{port}/");
+        assert!(open.get(&url, &FetchLimits::default()).await.is_ok());
+        let limits = EgressPolicy::default().deny(["127.0.0.1"]).unwrap();
+        let refused = kind(&open.within(Some(&limits)), &url, &FetchLimits::default()).await;
+        assert!(matches!(refused, Kind::Unreachable { .. }), "{refused:?}");
+        assert_eq!(server.received_requests().await.unwrap().len(), 1);
     }
 
     #[tokio::test]
