@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use blake3::Hash;
 
 use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
-use super::{AuditSink, Record, now, open_private};
+use super::{AuditSink, Record, Stage, now, open_private};
 
 /// How many processes may write at the same time.
 const CHAINS: u32 = 1024;
@@ -71,7 +71,7 @@ impl JsonLines {
         }
         for chain in 0..CHAINS {
             if let Some(files) = Files::lock(&path, chain)? {
-                let path = files.active();
+                let path = files.active.clone();
                 let writer = Mutex::new(Writer::open(files, segments)?);
                 return Ok(Self { path, writer });
             }
@@ -94,7 +94,12 @@ impl AuditSink for JsonLines {
     fn write(&self, record: &Record) -> io::Result<()> {
         let mut object = Vec::with_capacity(RECORD);
         serde_json::to_writer(&mut object, record)?;
-        self.writer().write(&object)
+        let mut writer = self.writer();
+        // An outcome belongs where its intent is.
+        if record.stage != Stage::Outcome {
+            writer.follow_file()?;
+        }
+        writer.write(&object)
     }
 }
 
@@ -106,8 +111,8 @@ impl Drop for JsonLines {
 
 impl Writer {
     /// Goes on where the chain ends. A line that a killed writer left without its end is closed and said to be so.
-    fn open(files: Files, segments: Segments) -> io::Result<Self> {
-        let mut file = open_private(&files.active(), true)?;
+    fn open(mut files: Files, segments: Segments) -> io::Result<Self> {
+        let mut file = files.open()?;
         let end = End::read(&mut file)?;
         let last = match &end.line {
             Some(line) => Some(line.clone()),
@@ -153,7 +158,6 @@ impl Writer {
     }
 
     fn write(&mut self, object: &[u8]) -> io::Result<()> {
-        self.follow_file()?;
         let timed = self.segments.age.is_some() || self.head.bytes == 0;
         let now = if timed { millis() } else { self.head.since };
         if self.files.is_some() && self.head.is_full(&self.segments, now) {
@@ -168,12 +172,12 @@ impl Writer {
     /// Goes on in a new file where somebody has taken the old one away: what is written there, nobody would read. What is
     /// gone is found by a verification.
     fn follow_file(&mut self) -> io::Result<()> {
-        let Some(files) = &self.files else { return Ok(()) };
-        if is_at(&self.file, &files.active())? {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        if files.is_there()? {
             return Ok(());
         }
         tracing::error!("the file of the audit was taken away while it was written; it goes on in another");
-        self.file = open_private(&files.active(), true)?;
+        self.file = files.open()?;
         // Under the next number, since this one may have been given to what was taken away.
         self.head.next_segment();
         self.head.bytes = self.file.metadata()?.len();
@@ -199,13 +203,13 @@ impl Writer {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        let Some(files) = &self.files else { return Ok(()) };
-        match fs::rename(files.active(), files.segment(self.head.segment)) {
+        let Some(files) = &mut self.files else { return Ok(()) };
+        match fs::rename(&files.active, files.segment(self.head.segment)) {
             // The time before, it was renamed and no other could be made.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             renamed => renamed?,
         }
-        self.file = open_private(&files.active(), true)?;
+        self.file = files.open()?;
         self.head.next_segment();
         self.note_head();
         self.drop_old()
@@ -235,22 +239,17 @@ impl Writer {
     }
 }
 
-/// Whether this is still the file at that path.
+/// What tells a file from another that later has its path.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+fn identity(file: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
-    let own = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    (file.dev(), file.ino())
 }
 
 /// Elsewhere a file that is open is not taken away.
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
+fn identity(_: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 /// The files of one chain.
@@ -258,6 +257,9 @@ fn is_at(_: &File, _: &Path) -> io::Result<bool> {
 struct Files {
     base: Base,
     chain: u32,
+    /// The file that is written, and what tells it from another that is later there.
+    active: PathBuf,
+    identity: (u64, u64),
     /// Held as long as the chain is written.
     _lock: File,
     head: File,
@@ -274,11 +276,23 @@ impl Files {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         let head = open_private(&base.name(chain, None, ".head"), false)?;
-        Ok(Some(Self { base, chain, _lock: lock, head }))
+        let active = base.name(chain, None, &base.extension);
+        Ok(Some(Self { base, chain, active, identity: (0, 0), _lock: lock, head }))
     }
 
-    fn active(&self) -> PathBuf {
-        self.base.name(self.chain, None, &self.base.extension)
+    /// Opens the file that is written, or makes it.
+    fn open(&mut self) -> io::Result<File> {
+        let file = open_private(&self.active, true)?;
+        self.identity = identity(&file.metadata()?);
+        Ok(file)
+    }
+
+    /// Whether the file that was opened is still there.
+    fn is_there(&self) -> io::Result<bool> {
+        match fs::metadata(&self.active) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            there => Ok(identity(&there?) == self.identity),
+        }
     }
 
     fn segment(&self, number: u32) -> PathBuf {
