@@ -12,6 +12,7 @@ use crate::diag::{Errors, codes};
 use crate::expand;
 use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
 use crate::parse::item::{self, ServerItem};
+use crate::parse::source;
 
 /// What a macro puts in the place of its input, and what it has to say about it.
 type Output = (TokenStream, Vec<syn::Error>);
@@ -68,6 +69,15 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         }
     };
 
+    if let ServerItem::Impl(block) = &item
+        && source::is_second(block)
+    {
+        let ty = &block.header.self_ty;
+        let what = format!("`{}` is a server already, by the `#[mcp_server]` above", quote!(#ty));
+        errors.push(ty, &codes::TWO_BLOCKS, what);
+        // What others refer to stands beside the first.
+        return (quote!(#block), errors.into_vec());
+    }
     let server = check::server::server(&item, &options, &mut errors);
     let krate = options.krate();
     let server = server.filter(|_| errors.is_empty());

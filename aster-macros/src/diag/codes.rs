@@ -31,7 +31,6 @@
 //! | A0505 | a group that `catalogue!` does not name | `check_groups` |
 //! | A0508 | an agent with a tool that is none | rustc |
 //! | A0509 | an agent with a group that is none | rustc |
-//! | A0602 | two `#[mcp_server]`s on one type | rustc |
 //! | A0603 | a server that stands twice in `catalogue!` | `check_catalogue` |
 //! | A0604 | two resources of one URI in `catalogue!` | `check_catalogue` |
 //! | A0605 | a crate of servers that is a dependency and not linked | rustc, and `catalogue_tests!` |
@@ -332,6 +331,12 @@ pub(crate) static NO_TOOLS: Code = Code {
     id: "A0601",
     title: "a server is a set of tools, resources and prompts",
     help: "add `#[mcp_tool(tier = …)]` to its functions, or remove `#[mcp_server]`",
+};
+
+pub(crate) static TWO_BLOCKS: Code = Code {
+    id: "A0602",
+    title: "a type is one server, whose tools stand in one block",
+    help: "move these functions there; what is no tool may stand in an `impl` without the attribute",
 };
 
 pub(crate) static CRATE_NOT_A_PATH: Code =

@@ -207,6 +207,13 @@ impl ServerItem {
     }
 }
 
+impl ImplBlock {
+    /// What stands between its braces, as it was written.
+    pub(crate) fn body(&self) -> TokenStream {
+        self.members.braces.stream()
+    }
+}
+
 impl Module {
     /// Takes `self` from the functions that have it, with the bodies that may use it: it has been reported, and rustc would
     /// report it once more.
