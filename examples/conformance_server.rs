@@ -137,6 +137,7 @@ mod conformance {
 
     // ── What a tool can take ──
 
+    /// On one line and without spaces, as it arrives: byte for byte.
     const SCHEMA: &str = include_str!("conformance_schema.json");
 
     /// Takes what a schema of its own describes.

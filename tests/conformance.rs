@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -77,6 +77,41 @@ async fn conforms(suite: &str, selection: &[&str], scenarios: usize, beside: &[&
         tail(&output.stdout),
         tail(&output.stderr),
     );
+}
+
+/// A schema of a tool's own is sent byte for byte, as the constant has it.
+#[tokio::test]
+async fn a_schema_of_its_own_is_on_the_wire_as_it_is_in_the_source() {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
+    let mut server = Command::new(folder.join(format!("conformance_server{}", std::env::consts::EXE_SUFFIX)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (mut input, mut lines) =
+        (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()).lines());
+    for message in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}"#,
+    ] {
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+    let read = async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.contains(r#""json_schema_2020_12_tool""#) {
+                return line;
+            }
+        }
+        panic!("the server ended before it listed its tools");
+    };
+    let line = timeout(Duration::from_secs(30), read).await.expect("it answers in time");
+    let tool = line.find(r#""json_schema_2020_12_tool""#).unwrap();
+    let schema = line[tool..].split_once(r#""inputSchema":"#).unwrap().1;
+    let constant = include_str!("../examples/conformance_schema.json");
+    assert!(schema.starts_with(constant), "{}", &schema[..constant.len()]);
+    assert!(schema[constant.len()..].starts_with([',', '}']), "{schema}");
 }
 
 /// Starts the example on a free port of the loopback, and reads the address that it prints first.

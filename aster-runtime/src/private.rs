@@ -411,10 +411,28 @@ pub fn suggestions<S: Suggestions>(suggestions: S) -> Vec<String> {
     suggestions.into_values()
 }
 
+/// What `schema = …` can name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no schema",
+    label = "not a text",
+    note = "`schema = …` names a constant with the text of the JSON: `const SCHEMA: &str = …`, or `include_str!(…)` in it",
+    note = "[A0229] see docs/errors/A0229.md"
+)]
+pub trait SchemaText {
+    /// The text.
+    fn text(self) -> &'static str;
+}
+
+impl SchemaText for &'static str {
+    fn text(self) -> &'static str {
+        self
+    }
+}
+
 /// A schema that the author wrote; where it is no JSON, what is wrong with it, as a text, which is no schema.
 #[must_use]
-pub fn own_schema(schema: &'static str) -> serde_json::Value {
-    match serde_json::from_str(schema) {
+pub fn own_schema<S: SchemaText>(schema: S) -> serde_json::Value {
+    match serde_json::from_str(schema.text()) {
         Ok(schema @ serde_json::Value::Object(_)) => schema,
         Ok(_) => "it is not an object".into(),
         Err(error) => format!("it is not JSON: {error}").into(),

@@ -66,8 +66,14 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
 /// The list of native servers, and what is linked beside it.
 fn check_native(list: &NativeCatalogue, package: Option<&Path>, checked: &mut Checked) {
     checked.native_tools = list.entries.iter().map(|entry| entry.tools().len()).sum();
-    // Where cargo fails this is not the place to say so: the tests do.
-    let findings = lint::binary(list, package).unwrap_or_else(|(findings, _)| findings);
+    let findings = lint::binary(list, package).unwrap_or_else(|(findings, why)| {
+        checked.warnings.push(Finding {
+            place: "dependencies".to_owned(),
+            message: format!("server crates that are not linked were not looked for: {}", one_line(&why, 500)),
+            help: "let cargo run, as `cargo run -- check` does, or ignore this".to_owned(),
+        });
+        findings
+    });
     checked.problems.extend(findings.into_iter().map(|finding| Finding {
         message: match finding.places.as_slice() {
             [] => finding.message.clone(),

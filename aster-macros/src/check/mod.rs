@@ -266,9 +266,14 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
+/// What stands where a description is still to be written, and how a longer one begins that says so. The runtime's lint has
+/// the same words.
+const PLACEHOLDERS: &[&str] = &["todo", "fixme", "tbd", "xxx", "description", "loremipsum"];
+const MARKS: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
+
 /// Whether a text only holds the place of a description that is still to be written.
 fn is_placeholder(text: &str) -> bool {
     let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    ["", "todo", "fixme", "tbd", "xxx"].contains(&letters(text).as_str())
-        || ["TODO", "FIXME", "TBD", "XXX"].contains(&first)
+    let said = letters(text);
+    said.is_empty() || PLACEHOLDERS.contains(&said.as_str()) || MARKS.contains(&first)
 }

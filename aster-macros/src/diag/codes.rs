@@ -17,7 +17,7 @@
 //! | A0223 | a length of something that has none | `Measured` |
 //! | A0224 | a pattern on something that is no text | `PatternText` |
 //! | A0228 | a default of another type than the argument's | rustc, `TextDefault` |
-//! | A0229 | a schema of one's own that is no text | rustc |
+//! | A0229 | a schema of one's own that is no text | `SchemaText` |
 //! | A0301 | a result that is none | `IntoToolResult` |
 //! | A0302 | an error that is none | `IntoToolError` |
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |

@@ -23,7 +23,9 @@ const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_pr
 /// Aster's attributes, and of which nothing is in any of `linked`. Whether they have the runtime from a package of their own
 /// choice is all the same, so that a facade hides none of them. Optional dependencies count where they are on by default.
 ///
-/// At compile time the same is told by rustc's lint `unused_crate_dependencies`.
+/// The attributes are looked for line by line in the folders of the package's library and binaries: one that a macro writes,
+/// that begins on another line than its `#[`, or that stands in a file which `#[path]` takes from elsewhere, is not seen. At
+/// compile time the same is told by rustc's lint `unused_crate_dependencies`, which sees everything.
 ///
 /// # Errors
 ///
@@ -53,7 +55,7 @@ pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding
             if name == RUNTIME || entries.any(|entry| entry.location().package == name) {
                 return None;
             }
-            let published = published(Path::new(&of(server, "manifest_path")).parent()?)?;
+            let published = published(server)?;
             let path = name.replace('-', "_");
             let help = format!("list its server, as in `catalogue![{path}::…]`, or drop the dependency");
             let message =
@@ -150,28 +152,67 @@ fn declared(manifest: &Path, name: &str) -> String {
 }
 
 /// Where a package first publishes something.
-fn published(folder: &Path) -> Option<String> {
-    let mut folders = vec![folder.join("src")];
-    let mut files: Vec<PathBuf> = Vec::new();
+fn published(package: &Value) -> Option<String> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for target in package["targets"].as_array().into_iter().flatten() {
+        let kinds = target["kind"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let is_linked = |kind: &str| kind == "bin" || kind.ends_with("lib");
+        if let Some(source) = target["src_path"].as_str()
+            && kinds.into_iter().any(is_linked)
+        {
+            folders.extend(Path::new(source).parent().map(Path::to_owned));
+        }
+    }
+    let mut files = BTreeSet::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())) {
             if path.is_dir() {
-                folders.push(path);
+                // Where the sources are the whole folder of the package, other things lie beside them.
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let is_other = name.starts_with('.')
+                    || ["target", "tests", "benches", "examples"].contains(&&*name)
+                    || path.join("Cargo.toml").exists();
+                if !is_other {
+                    folders.push(path);
+                }
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(path);
+                files.insert(path);
             }
         }
     }
-    files.sort();
     files.iter().find_map(|file| {
         let text = fs::read_to_string(file).ok()?;
-        let is_attribute = |line: &str| {
-            line.trim_start().strip_prefix("#[").is_some_and(|rest| {
-                let path = rest.split(['(', ']']).next().unwrap_or_default();
-                ATTRIBUTES.contains(&path.rsplit("::").next().unwrap_or_default().trim())
-            })
-        };
-        let line = text.lines().position(is_attribute)?;
+        let line = text.lines().position(publishes)?;
         Some(format!("{}:{}", file.display(), line + 1))
     })
+}
+
+/// Whether a line begins with an attribute of ours, or with one that puts it there under a condition.
+fn publishes(line: &str) -> bool {
+    let is_ours = |path: &str| ATTRIBUTES.contains(&path.rsplit("::").next().unwrap_or_default().trim());
+    line.trim_start().strip_prefix("#[").is_some_and(|rest| {
+        let mut words = rest.split(['(', ')', ',', ']']);
+        let path = words.next().unwrap_or_default();
+        is_ours(path) || (path.trim() == "cfg_attr" && words.any(is_ours))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_known_by_its_path() {
+        for line in [
+            "#[mcp_server]",
+            "    #[aster_runtime::mcp_tool(tier = Standard)]",
+            "#[cfg_attr(feature = \"tools\", mcp_server)]",
+            "#[cfg_attr(all(unix, feature = \"tools\"), tools::mcp_tool(tier = Standard))]",
+        ] {
+            assert!(publishes(line), "{line}");
+        }
+        for line in ["// #[mcp_tool]", "#[doc(mcp_server)]", "#[mcp_servers]", "#[cfg_attr(unix, inline)]"] {
+            assert!(!publishes(line), "{line}");
+        }
+    }
 }

@@ -9,8 +9,10 @@ use crate::spec::{Entry, ToolSpec};
 /// The most characters that a description may have: all of it may stand in a manifest.
 pub const MAX_DESCRIPTION: usize = 1024;
 
-/// What stands where a description is still to be written.
-const PLACEHOLDERS: &[&str] = &["todo", "fixme", "tbd", "xxx", "description", "lorem ipsum"];
+/// What stands where a description is still to be written, and how a longer one begins that says so. The macros have the same
+/// words.
+const PLACEHOLDERS: &[&str] = &["todo", "fixme", "tbd", "xxx", "description", "loremipsum"];
+const MARKS: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
 /// The descriptions of tools, resources, prompts and parameters that are missing, are placeholders, repeat a name, are too
 /// long, or are another tool's. The macros refuse the first of these at compile time where they can read the text, which
@@ -111,8 +113,9 @@ fn twins(entries: &[Entry]) -> impl Iterator<Item = Finding> {
 }
 
 fn is_placeholder(text: &str) -> bool {
+    let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let said = letters(text);
-    PLACEHOLDERS.iter().any(|placeholder| said == letters(placeholder))
-        || ["TODO", "FIXME"].iter().any(|mark| text.trim_start().starts_with(mark))
+    PLACEHOLDERS.contains(&said.as_str())
+        || MARKS.contains(&first)
         || (said.is_empty() && !text.trim().is_empty())
 }
