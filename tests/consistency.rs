@@ -111,6 +111,63 @@ fn told(findings: &[Finding]) -> String {
     parts.join("consistency.rs:…")
 }
 
+/// The words between the brackets of a constant in a source.
+fn words(source: &'static str, constant: &str) -> Vec<&'static str> {
+    let list = source.split_once(&format!("const {constant}: &[&str] = &[")).unwrap().1;
+    let words = list.split_once(']').unwrap().0.split('"').skip(1).step_by(2);
+    words.collect()
+}
+
+/// What the lint says of one tool, by rule and place.
+fn found(spec: ToolSpec) -> Vec<(Rule, String)> {
+    let entries: &'static [Entry] = Box::leak(Box::new([Entry::Tool(Box::leak(Box::new(spec)))]));
+    let found = lint::descriptions(&NativeCatalogue { entries, ..NativeCatalogue::EMPTY });
+    found.iter().map(|finding| (finding.rule, finding.key())).collect()
+}
+
+/// What the macros refuse as a placeholder, the lint finds where the macros cannot read it.
+#[test]
+fn a_placeholder_of_the_macros_is_one_of_the_lint() {
+    let source = include_str!("../aster-macros/src/check/mod.rs");
+    let (alone, marks) = (words(source, "PLACEHOLDERS"), words(source, "MARKS"));
+    assert!(alone.contains(&"tbd") && marks.contains(&"XXX"), "{alone:?} {marks:?}");
+    let placeholders = alone.iter().map(|word| format!("{word}."));
+    let placeholders = placeholders.chain(marks.iter().map(|mark| format!("{mark}: say what it does")));
+    for description in placeholders {
+        let due = [(Rule::Placeholder, "calculator/it".to_owned())];
+        assert_eq!(found(described("it", description.clone().leak())), due, "{description}");
+    }
+    let lint = include_str!("../aster-runtime/src/lint/words.rs");
+    assert_eq!((words(lint, "PLACEHOLDERS"), words(lint, "MARKS")), (alone, marks));
+}
+
+/// The fields of a type, which the macros do not see.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Ticket {
+    /// TODO: say what it is
+    state: String,
+    /// Due date.
+    due_date: String,
+    #[schemars(description = LONG_TEXT)]
+    notes: String,
+    /// Who has it.
+    owner: String,
+}
+
+#[test]
+fn a_parameter_that_says_nothing_is_found() {
+    let input_schema = || serde_json::to_value(schemars::schema_for!(Ticket)).unwrap();
+    assert_eq!(
+        found(ToolSpec { input_schema, ..described("file", "Files a ticket.") }),
+        [
+            (Rule::Placeholder, "calculator/file state".to_owned()),
+            (Rule::RepeatsName, "calculator/file due_date".to_owned()),
+            (Rule::Length, "calculator/file notes".to_owned()),
+        ]
+    );
+}
+
 #[test]
 fn descriptions_that_say_nothing_are_found() {
     insta::assert_snapshot!("descriptions_by_hand", told(&lint::descriptions(&BY_HAND)));
@@ -293,6 +350,9 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
         "`reader`: it is given the group `nobodys`",
         "`web`: another server has this name: first at tests/consistency.rs:",
         "no-such-document.md cannot be read",
+        // The committed snapshot has another tier.
+        "-tool web/read standard research",
+        "+tool web/read elevated research",
     ] {
         assert!(text.contains(said), "{said} is missing in:\n{text}");
     }

@@ -623,6 +623,7 @@ mod forms {
 async fn schemas_are_written_as_the_provider_takes_them() {
     for (provider, labels, strict) in [
         (Provider::Plain, "object", false),
+        (Provider::OpenAi, "object", false),
         (Provider::Anthropic, "object", false),
         (Provider::OpenAiStrict, "string", true),
         (Provider::Gemini, "string", false),
@@ -630,6 +631,20 @@ async fn schemas_are_written_as_the_provider_takes_them() {
         let host = Host::builder().catalogue(catalogue![forms::SERVER]).provider(provider);
         let host = ready(host).await;
         let own = host.catalogue().tools()[0].clone();
+        let bridge = host.session(profile()).unwrap().injection().unwrap().tool(provider);
+        let (function, schema) = match provider {
+            Provider::Anthropic => (&bridge, "input_schema"),
+            Provider::Gemini => (&bridge, "parameters"),
+            _ => (&bridge["function"], "parameters"),
+        };
+        assert_eq!(function["name"], "aster_mcp", "{provider}");
+        assert!(function["description"].as_str().is_some_and(|text| !text.is_empty()), "{provider}");
+        assert_eq!(
+            function[schema]["properties"]["arguments"]["type"],
+            json!(if strict { json!(["string", "null"]) } else { json!(labels) }),
+            "{provider}"
+        );
+        assert_eq!(function["strict"] == true, strict, "{provider}");
         for modern in [false, true] {
             let mut client = Client::new(&host, profile(), Shape::Direct, modern).await;
             let schema = client.list().await[0]["inputSchema"].take();

@@ -357,6 +357,48 @@ async fn a_sound_is_one_block_of_its_type_in_base64() {
     assert_eq!(said.result.into_value(), json!({ "content": [block] }));
 }
 
+/// Draws.
+#[mcp_server(instructions = "Draw before you read.", title = "Studio")]
+mod studio {
+    use aster_runtime::{Image, Resource};
+
+    /// Draws a dot.
+    #[aster_runtime::mcp_tool(tier = Standard)]
+    pub(super) fn draw() -> Image {
+        Image::new("image/png", *b"\x89PNG")
+    }
+
+    /// Reads the plan.
+    #[aster_runtime::mcp_tool(tier = Standard)]
+    pub(super) fn plan() -> Resource {
+        Resource::text("studio://plan", "text/plain", "A dot.")
+    }
+}
+
+#[tokio::test]
+async fn an_image_and_a_resource_are_one_block_each() {
+    assert_eq!((studio::Tool::Draw.spec().output_schema)(), None);
+    let host = Host::builder().catalogue(catalogue![studio::SERVER]).build().await.unwrap();
+    let session = host.session(Profile::new("tester")).unwrap();
+    let image = json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"});
+    let plan = json!({"uri": "studio://plan", "mimeType": "text/plain", "text": "A dot."});
+    let plan = json!({"type": "resource", "resource": plan});
+    for (id, block) in [("studio/draw", image), ("studio/plan", plan)] {
+        let given = session.execute(id, JsonObject::new(), CallOptions::default()).await;
+        assert_eq!(given.result.into_value(), json!({ "content": [block] }), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_has_its_title_and_its_instructions() {
+    let host = Host::builder().catalogue(catalogue![studio::SERVER, count::TOOL]).build().await.unwrap();
+    let catalogue = host.catalogue();
+    let server = |name| catalogue.servers().iter().find(|server| &*server.name == name).unwrap();
+    assert_eq!(server("studio").instructions.as_deref(), Some("Draw before you read."));
+    assert_eq!(server("studio").title.as_deref(), Some("Studio"));
+    assert_eq!((&server("free").instructions, &server("free").title), (&None, &None));
+}
+
 #[test]
 fn every_text_that_is_called_url_stands_under_egress() {
     use std::borrow::Cow;

@@ -69,7 +69,10 @@ fn check_native(list: &NativeCatalogue, package: Option<&Path>, checked: &mut Ch
     let findings = lint::binary(list, package).unwrap_or_else(|(findings, why)| {
         checked.warnings.push(Finding {
             place: "dependencies".to_owned(),
-            message: format!("server crates that are not linked were not looked for: {}", one_line(&why, 500)),
+            message: format!(
+                "server crates that are not linked were not looked for: {}",
+                one_line(&why, 500)
+            ),
             help: "let cargo run, as `cargo run -- check` does, or ignore this".to_owned(),
         });
         findings

@@ -72,7 +72,9 @@ fn collect(tokens: TokenStream, scopes: &mut usize, blocks: &mut Vec<Block>) {
     let (mut is_server, mut conditional, mut before) = (false, false, TokenStream::new());
     for (at, tree) in trees.iter().enumerate() {
         match tree {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && is_hash(trees.get(at.wrapping_sub(1))) => {
+            TokenTree::Group(group)
+                if group.delimiter() == Delimiter::Bracket && is_hash(trees.get(at.wrapping_sub(1))) =>
+            {
                 let attribute = group.stream();
                 is_server |= ends_in(&attribute, "mcp_server");
                 conditional |= ends_in(&attribute, "cfg") || ends_in(&attribute, "cfg_attr");

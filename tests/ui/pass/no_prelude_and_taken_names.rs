@@ -14,8 +14,14 @@ pub mod Some {}
 pub fn Ok() {}
 #[expect(non_snake_case, reason = "the point of the test")]
 pub fn None() {}
+#[expect(non_snake_case, reason = "the point of the test")]
+pub fn Err() {}
+pub struct Default;
 pub trait Clone {}
 pub trait Into {}
+pub trait From {}
+pub trait Send {}
+pub trait Sync {}
 pub const CALL: u8 = 0;
 #[expect(non_upper_case_globals, reason = "the point of the test")]
 mod constants {
@@ -69,6 +75,46 @@ pub fn review(#[arg(complete = ["a"])] code: ::std::string::String) -> ::std::st
     code
 }
 
+/// Takes every option that an argument has.
+#[::aster_runtime::mcp_tool(
+    tier = Elevated,
+    group = RESEARCH,
+    title = "Everything",
+    alias = "all",
+    egress("example.com", "*.example.org"),
+    read_only,
+    idempotent = false,
+    hot
+)]
+pub fn everything(
+    /// A word.
+    #[arg(length(1..=9), pattern = "^[a-z]+$", example = "word")]
+    word: ::std::string::String,
+    #[arg(secret)] token: ::std::string::String,
+    #[arg(path)] file: ::std::path::PathBuf,
+    #[arg(url)] page: ::std::string::String,
+    #[arg(url = false)] template_url: ::std::option::Option<::std::string::String>,
+    #[arg(header = "Region")] region: ::std::option::Option<::std::string::String>,
+    #[arg(name = "how-many", default = 1, range(1..=5))] count: u8,
+    #[arg(default = "later")] when: ::std::string::String,
+) -> ::std::string::String {
+    let _ = (token, file, page, template_url, region, count, when);
+    word
+}
+
+/// What is looked for.
+#[::core::prelude::v1::derive(::serde::Deserialize, ::schemars::JsonSchema)]
+pub struct Selection {
+    /// Its name.
+    pub name: ::std::string::String,
+}
+
+/// Selects.
+#[::aster_runtime::mcp_tool(tier = Standard)]
+pub fn select(#[arg(flatten)] selection: Selection) -> ::std::string::String {
+    selection.name
+}
+
 const SCHEMA: &str = "{}";
 
 /// Counts.
@@ -97,10 +143,21 @@ pub const CATALOGUE: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalog
     notes::RESOURCE,
     review::PROMPT,
     count::TOOL,
+    everything::TOOL,
+    select::TOOL;
+    groups { RESEARCH };
+    raise { add::TOOL => Elevated, clock::Tool::Now => Restricted }
 ];
+
+::aster_runtime::agent! {
+    /// Looks things up.
+    pub READER = { groups: [RESEARCH], tools: [add::TOOL, WebTool::Fetch] }
+}
 pub const EMPTY: ::aster_runtime::NativeCatalogue = ::aster_runtime::catalogue![];
 
 fn main() {
-    ::std::assert_eq!(CATALOGUE.entries.len(), 6);
+    ::std::assert_eq!(CATALOGUE.entries.len(), 8);
+    ::std::assert_eq!(CATALOGUE.raises.len(), 2);
+    ::std::assert_eq!(READER.name, "reader");
     ::std::assert_eq!(EMPTY.entries.len(), 0);
 }
