@@ -186,3 +186,23 @@ fn a_damaged_store_trusts_nothing_and_says_so() {
     let outcome = sandbox.run(&["mcp", "trust"]).expect(4);
     assert_snapshot!(outcome.stderr.lines().next().unwrap_or_default(), @r"warning: [ROOT]/state/aster/trust.json: the list of consents is damaged; no project's server is trusted until it is mended or removed");
 }
+
+/// Zero where there is nothing to mend, also where something could not be looked at, and that is said.
+#[test]
+fn check_ends_with_its_findings() {
+    let sandbox = Sandbox::new();
+    let clean = sandbox.run(&["check"]).expect(0).stdout;
+    assert!(clean.contains("0 problems, 0 warnings"), "{clean}");
+    // Only where the sources are is there something to ask cargo.
+    if cfg!(debug_assertions) {
+        let mut command = sandbox.command();
+        let output = command.arg("check").env("CARGO", sandbox.path("no-cargo")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let due = "warning: dependencies: server crates that are not linked were not looked for: `cargo metadata` cannot be run";
+        assert!(said.contains(due) && said.contains("0 problems, 1 warning"), "{said}");
+    }
+    sandbox.user("mcp:\n  servers:\n    a: {comand: x}\n");
+    let wrong = sandbox.run(&["check"]).expect(3).stdout;
+    assert!(wrong.contains("server `a` has no key `comand`") && wrong.contains("1 problem, "), "{wrong}");
+}

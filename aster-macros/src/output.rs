@@ -107,12 +107,18 @@ pub(crate) fn join((tokens, errors): Output) -> TokenStream {
 #[expect(clippy::print_stderr, reason = "whoever sets the variable asks for it")]
 pub(crate) fn show(item: &TokenStream, expansion: TokenStream) -> TokenStream {
     if let Ok(wanted) = std::env::var("ASTER_MACROS_DEBUG")
-        && item::name(item.clone()).is_some_and(|name| name == wanted)
+        && let Some(source) = shown(item, &expansion, &wanted)
     {
-        let source = expand::callable::flat(expansion.clone()).to_string();
-        eprintln!("{}", formatted("rustfmt", &source).unwrap_or(source));
+        eprintln!("{source}");
     }
     expansion
+}
+
+/// The expansion as source, where its item has this name.
+fn shown(item: &TokenStream, expansion: &TokenStream, wanted: &str) -> Option<String> {
+    item::name(item.clone()).filter(|name| name == wanted)?;
+    let source = expand::callable::flat(expansion.clone()).to_string();
+    Some(formatted("rustfmt", &source).unwrap_or(source))
 }
 
 /// The source as rustfmt writes it, where there is one that takes it: nobody else's build depends on a formatter.

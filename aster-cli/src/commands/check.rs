@@ -223,6 +223,40 @@ mod tests {
     }
 
     #[test]
+    fn a_server_crate_that_is_not_linked_is_a_problem_with_both_places() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let package = |name: &str, needs: &str| {
+            let head = "version = \"0.0.1\"\nedition = \"2024\"\n\n[dependencies]";
+            format!("[package]\nname = \"{name}\"\n{head}\n{needs}\n")
+        };
+        write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"app\", \"clock-tools\"]\n");
+        write("Cargo.lock", &std::fs::read_to_string(root.join("Cargo.lock")).unwrap());
+        write("app/Cargo.toml", &package("app", "clock-tools = { path = \"../clock-tools\" }"));
+        write("app/src/lib.rs", "");
+        let runtime = format!("aster-runtime = {{ path = {:?} }}", root.join("aster-runtime"));
+        write(
+            "clock-tools/Cargo.toml",
+            &(package("clock-tools", &runtime) + "\n[lib]\npath = \"clock.rs\"\n"),
+        );
+        write("clock-tools/clock.rs", "#[cfg_attr(all(), aster_runtime::mcp_server)]\npub mod clock {}\n");
+
+        let mut checked = Checked::default();
+        check_native(&compose::NATIVE, Some(&folder.path().join("app")), &mut checked);
+        let problem = checked.problems.iter().find(|problem| problem.place == "clock-tools");
+        let message = &problem.unwrap_or_else(|| panic!("{}", checked.human())).message;
+        for place in ["app/Cargo.toml:7", "clock-tools/clock.rs:1"] {
+            assert!(message.contains(place), "{message}");
+        }
+        assert!(checked.human().contains("problem: clock-tools: this package publishes servers"));
+    }
+
+    #[test]
     fn a_list_that_is_no_catalogue_is_a_problem() {
         const TWICE: NativeCatalogue =
             NativeCatalogue { entries: &[compose::NATIVE.entries[0], TWIN], ..NativeCatalogue::EMPTY };

@@ -468,3 +468,36 @@ fn an_expansion_is_printed_as_source_where_there_is_a_formatter() {
     assert_eq!(formatted("rustfmt", "fn ("), None);
     assert_eq!(formatted("rustfmt", source).as_deref(), Some("mod web {\n    fn fetch() {}\n}\n"));
 }
+
+/// What `ASTER_MACROS_DEBUG=name` prints.
+#[test]
+fn one_expansion_is_shown_by_its_name() {
+    let item = quote!(
+        /// Adds.
+        fn add(a: i64) -> i64 {
+            a
+        }
+    );
+    let expansion = join(tool(quote!(tier = Standard), item.clone()));
+    let printed = shown(&item, &expansion, "add").unwrap();
+    for line in [
+        "fn add(a: i64) -> i64 {",
+        "enum add {}",
+        "const TOOL: ",
+        "tier: ::aster_runtime::__private::Tier::Standard,",
+    ] {
+        assert!(printed.contains(line), "{line} is missing in:\n{printed}");
+    }
+    assert_eq!(shown(&item, &expansion, "ad"), None);
+
+    let item = quote!(
+        impl Web {
+            /// Adds.
+            #[mcp_tool(tier = Standard)]
+            fn add() {}
+        }
+    );
+    let expansion = join(mcp_server(TokenStream::new(), item.clone()));
+    assert!(shown(&item, &expansion, "Web").unwrap().contains("pub enum WebTool {"));
+    assert_eq!(shown(&item, &expansion, "add"), None);
+}

@@ -102,17 +102,10 @@ pub fn everything(
     word
 }
 
-/// What is looked for.
-#[::core::prelude::v1::derive(::serde::Deserialize, ::schemars::JsonSchema)]
-pub struct Selection {
-    /// Its name.
-    pub name: ::std::string::String,
-}
-
 /// Selects.
 #[::aster_runtime::mcp_tool(tier = Standard)]
-pub fn select(#[arg(flatten)] selection: Selection) -> ::std::string::String {
-    selection.name
+pub fn select(#[arg(flatten)] selection: ::aster_runtime::JsonObject) -> u64 {
+    selection.len() as u64
 }
 
 const SCHEMA: &str = "{}";
