@@ -1,6 +1,5 @@
 //! Two crates that have a server of one name: this one and `aster-hygiene`. That `catalogue!` does not compile with both is
 //! shown by `tests/ui/several/a_server_name_of_two_crates.rs`; here it is told where no macro sees both.
-#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aster_runtime::testing::Suite;
 use aster_runtime::{Entry, Host, NativeCatalogue, catalogue, lint, mcp_server};
