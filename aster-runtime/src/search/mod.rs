@@ -9,11 +9,13 @@ mod language;
 mod ledger;
 mod lexical;
 mod names;
+mod postings;
 mod query;
 mod settings;
 mod table;
 mod tokens;
 mod typo;
+mod vocabulary;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -80,12 +82,12 @@ mod tests {
         servers_view(servers.iter().map(|(name, names)| (*name, tools(names))).collect())
     }
 
-    fn servers_view(servers: Vec<(&str, Vec<Value>)>) -> View {
+    pub(super) fn servers_view(servers: Vec<(&str, Vec<Value>)>) -> View {
         let parts: Vec<_> = servers.into_iter().map(|(name, tools)| part(name, tools)).collect();
         Scope::default().view(&Catalogue::merge(&parts))
     }
 
-    fn part(name: &str, tools: Vec<Value>) -> crate::catalogue::Part {
+    pub(super) fn part(name: &str, tools: Vec<Value>) -> crate::catalogue::Part {
         let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
         external_part(name, &ExternalSettings::default(), &listing)
     }
@@ -197,6 +199,7 @@ mod tests {
         };
         let (before, after) = (view(&[&disk, &hub]), view(&[&changed, &hub]));
         let (updated, whole) = (Lexical::new(&before).updated(&after), Lexical::new(&after));
+        assert_eq!(updated.index, whole.index);
         for query in ["file", "add to a file", "create ticket", "zap", "hub", "reads"] {
             assert_eq!(updated.rank(query, None, 10), whole.rank(query, None, 10), "{query}");
         }

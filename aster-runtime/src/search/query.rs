@@ -214,7 +214,7 @@ impl Lexical {
                 }
             }
         }
-        let speller = self.speller();
+        let speller = &self.speller;
         if self.settings.prefix > 0.0 && letters >= 4 {
             for term in speller.completions(&self.index, stem) {
                 self.add(group, term, self.settings.prefix);
@@ -232,7 +232,7 @@ impl Lexical {
     pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
-            let speller = self.speller();
+            let speller = &self.speller;
             let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
             let terms = terms.chain(speller.completions(&self.index, &word.stem));
             for term in terms.take(2) {
