@@ -25,7 +25,7 @@ use indexes::Late;
 pub use indexes::{Indexes, MakeRanker};
 pub use lexical::Lexical;
 pub use settings::Settings;
-pub use table::WordTable;
+pub use table::{InvalidWordTable, WordTable};
 pub(crate) use tokens::bare;
 
 use crate::scope::View;
