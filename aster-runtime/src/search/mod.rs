@@ -256,6 +256,27 @@ mod tests {
         assert_eq!(view.tools()[first("get_weather")].id().tool(), "get_weather");
     }
 
+    /// However many are asked for, they are the first of the same order: pages of a fused ranking neither repeat nor leave out.
+    #[test]
+    fn pages_of_a_fused_ranking_are_parts_of_one_order() {
+        #[derive(Debug)]
+        struct Steps(usize);
+        impl Ranker for Steps {
+            fn rank(&self, _: &str, _: Option<&str>, limit: usize) -> Vec<Hit> {
+                // Every place below 401 once, since that is a prime.
+                let positions = (1..=400).map(|rank| rank * self.0 % 401);
+                positions.map(|position| Hit { position, score: 1.0, exact: false }).take(limit).collect()
+            }
+        }
+        let fused = Fused::new(Arc::new(Steps(7)), Arc::new(Steps(13)), 0.8);
+        let all = fused.rank("", None, usize::MAX);
+        assert_eq!(all.iter().map(|hit| hit.position).collect::<std::collections::HashSet<_>>().len(), 400);
+        assert!(all.is_sorted_by(|a, b| a.score >= b.score));
+        for limit in [1, 10, 99, 101, 150, 250, 399] {
+            assert_eq!(fused.rank("", None, limit), all[..limit], "{limit}");
+        }
+    }
+
     proptest::proptest! {
         /// A name puts its tool first however it is written, with and without its server.
         #[test]
