@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::postings::{BLOCK, Postings};
-use super::query::Group;
+use super::query::{Group, Member};
 
 /// What the parts of a score that are not sums can make of it. None is below 0.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +48,12 @@ struct Sum {
 impl Sum {
     /// Of the words of a group only the one that says most counts.
     fn raise(&mut self, score: f32, covered: f32) {
-        self.score = self.score.max(score);
-        self.covered = self.covered.max(covered);
+        if score > self.score {
+            self.score = score;
+        }
+        if covered > self.covered {
+            self.covered = covered;
+        }
     }
 
     fn add(&mut self, group: Self) {
@@ -60,6 +64,8 @@ impl Sum {
 
 /// A word that is looked up.
 struct Lookup {
+    /// Which word of the query it stands for.
+    group: usize,
     /// Its entries in the blocks that are searched.
     entries: Range<usize>,
     /// What it says for each unit that is stored.
@@ -67,39 +73,80 @@ struct Lookup {
     covered: f32,
 }
 
-/// The words of a query with where they are.
+/// That a word occurs in a block.
+struct Occurrence {
+    lookup: u32,
+    entry: u32,
+    /// The one before in the same block, plus 1; 0 for the first.
+    before: u32,
+}
+
+/// A block that is searched.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// What the words say in it at most.
+    most: Sum,
+    /// Its last occurrence, plus 1.
+    last: u32,
+}
+
+/// The words of a query and where they are.
 pub(super) struct Ledger<'a> {
     postings: &'a Postings,
-    groups: Vec<Vec<Lookup>>,
+    lookups: Vec<Lookup>,
     tools: Range<u32>,
+    /// Which block is the first.
+    first: u32,
+    blocks: Vec<Block>,
+    occurrences: Vec<Occurrence>,
     bounds: Bounds,
 }
 
 impl<'a> Ledger<'a> {
-    /// For the tools of a range.
+    /// Looks the words up in the blocks of a range of tools.
     pub(super) fn new(postings: &'a Postings, groups: &[Group], tools: Range<u32>, bounds: Bounds) -> Self {
-        let blocks = blocks(&tools);
-        let lookups = |group: &Group| {
-            let members = group.members.iter().map(|member| Lookup {
-                entries: postings.within(member.term, &blocks),
+        let range = tools.start / BLOCK as u32..tools.end.div_ceil(BLOCK as u32);
+        let mut lookups = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            let lookup = |member: &Member| Lookup {
+                group: at,
+                entries: postings.within(member.term, &range),
                 factor: member.weight * member.idf * Postings::impact(1),
                 covered: group.idf * member.weight,
-            });
-            members.filter(|lookup| !lookup.entries.is_empty()).collect()
-        };
-        Self { postings, groups: groups.iter().map(lookups).collect(), tools, bounds }
+            };
+            lookups.extend(group.members.iter().map(lookup).filter(|lookup| !lookup.entries.is_empty()));
+        }
+        let mut blocks = vec![Block::default(); range.len()];
+        let mut occurrences =
+            Vec::with_capacity(lookups.iter().map(|lookup| lookup.entries.len()).sum::<usize>());
+        let mut best = vec![Sum::default(); range.len()];
+        for (at, lookup) in lookups.iter().enumerate() {
+            let Lookup { ref entries, factor, covered, .. } = *lookup;
+            let most = postings.blocks(entries).iter().zip(postings.most(entries));
+            for ((&block, &impact), entry) in most.zip(entries.start as u32..) {
+                let block = (block - range.start) as usize;
+                best[block].raise(factor * f32::from(impact), covered);
+                let last = &mut blocks[block].last;
+                occurrences.push(Occurrence { lookup: at as u32, entry, before: *last });
+                *last = occurrences.len() as u32;
+            }
+            if lookups.get(at + 1).is_none_or(|next| next.group != lookup.group) {
+                blocks
+                    .iter_mut()
+                    .zip(&mut best)
+                    .for_each(|(block, best)| block.most.add(std::mem::take(best)));
+            }
+        }
+        Self { postings, lookups, tools, first: range.start, blocks, occurrences, bounds }
     }
 
-    /// The best tools with their scores, best first and ties by place.
-    pub(super) fn best(&self, limit: usize, rest: &Rest<'_>) -> Vec<(f32, u32)> {
-        self.search(limit, rest).0
-    }
-
-    /// The best, and how many blocks were opened to find them.
-    pub(super) fn search(&self, limit: usize, rest: &Rest<'_>) -> (Vec<(f32, u32)>, usize) {
+    /// The best tools with their scores, best first and ties by place; and how many blocks were opened to find them.
+    pub(super) fn best(&self, limit: usize, rest: &Rest<'_>) -> (Vec<(f32, u32)>, usize) {
         let mut best = Best { keys: BinaryHeap::new(), limit };
         let mut opened = 0;
-        let mut blocks = self.blocks();
+        let occupied = self.blocks.iter().zip(self.first..).filter(|(block, _)| block.last > 0);
+        let keys: Vec<u64> = occupied.map(|(block, at)| pack(self.bounds.base(block.most), at)).collect();
+        let mut blocks = BinaryHeap::from(keys);
         while let Some((base, block)) = blocks.pop().map(unpack) {
             if self.bounds.reach(base) < best.bar() {
                 break;
@@ -119,7 +166,7 @@ impl<'a> Ledger<'a> {
         (best.keys.into_sorted_vec().into_iter().map(|Reverse(key)| unpack(key)).collect(), opened)
     }
 
-    /// The score of one tool; 0 where no word of the query is in it.
+    /// The score of one tool of the range; 0 where no word of the query is in it.
     pub(super) fn score(&self, tool: u32, rest: &Rest<'_>) -> f32 {
         let sum = self.open(tool / BLOCK as u32)[tool as usize % BLOCK];
         if sum.covered > 0.0 {
@@ -129,32 +176,21 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The blocks that have any of the words, each with the most that one of its tools could have.
-    fn blocks(&self) -> BinaryHeap<u64> {
-        let blocks = blocks(&self.tools);
-        let mut sums = vec![Sum::default(); blocks.len()];
-        let mut most = sums.clone();
-        for group in &self.groups {
-            for &Lookup { ref entries, factor, covered } in group {
-                let all = self.postings.blocks(entries).iter().zip(self.postings.most(entries));
-                for (&block, &impact) in all {
-                    most[(block - blocks.start) as usize].raise(factor * f32::from(impact), covered);
-                }
-            }
-            sums.iter_mut().zip(&mut most).for_each(|(sum, most)| sum.add(std::mem::take(most)));
-        }
-        let found = sums.into_iter().zip(blocks).filter(|(sum, _)| sum.covered > 0.0);
-        found.map(|(sum, block)| pack(self.bounds.base(sum), block)).collect::<Vec<_>>().into()
-    }
-
     /// The sums of the tools of a block.
     fn open(&self, block: u32) -> [Sum; BLOCK] {
         let mut sums = [Sum::default(); BLOCK];
-        for group in &self.groups {
+        // The last occurrence is known, and the first is to be added first.
+        let last = self.blocks[(block - self.first) as usize].last;
+        let at = |number: u32| number.checked_sub(1).map(|at| &self.occurrences[at as usize]);
+        let mut occurrences: Vec<&Occurrence> =
+            std::iter::successors(at(last), |occurrence| at(occurrence.before)).collect();
+        occurrences.reverse();
+        let lookup = |occurrence: &Occurrence| &self.lookups[occurrence.lookup as usize];
+        for group in occurrences.chunk_by(|a, b| lookup(a).group == lookup(b).group) {
             let mut best = [Sum::default(); BLOCK];
-            for &Lookup { ref entries, factor, covered } in group {
-                let Ok(at) = self.postings.blocks(entries).binary_search(&block) else { continue };
-                let (tools, impacts) = self.postings.entry(entries.start + at);
+            for occurrence in group {
+                let &Lookup { factor, covered, .. } = lookup(occurrence);
+                let (tools, impacts) = self.postings.entry(occurrence.entry as usize);
                 for (&tool, &impact) in tools.iter().zip(impacts) {
                     best[usize::from(tool) % BLOCK].raise(factor * f32::from(impact), covered);
                 }
@@ -163,11 +199,6 @@ impl<'a> Ledger<'a> {
         }
         sums
     }
-}
-
-/// The blocks that tools are in.
-fn blocks(tools: &Range<u32>) -> Range<u32> {
-    tools.start / BLOCK as u32..tools.end.div_ceil(BLOCK as u32)
 }
 
 /// The best so far.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::index::TermId;
 
 /// How many tools a block has: their places in it are bytes.
-pub(super) const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 32;
 
 /// What an impact of 1 is stored as.
 const IMPACT: f32 = 8192.0;

@@ -147,7 +147,7 @@ impl Lexical {
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
-        if self.settings.stems && !self.index.languages().is_empty() && !is_plain_number(&word.text) {
+        if own.is_none() && self.settings.stems && !is_plain_number(&word.text) {
             for language in self.index.languages() {
                 if let Some(term) = self.index.term(&language.stem(&word.text)) {
                     self.add(&mut group, term, 1.0);
