@@ -147,12 +147,13 @@ impl<'a> Ledger<'a> {
         let occupied = self.blocks.iter().zip(self.first..).filter(|(block, _)| block.last > 0);
         let keys: Vec<u64> = occupied.map(|(block, at)| pack(self.bounds.base(block.most), at)).collect();
         let mut blocks = BinaryHeap::from(keys);
+        let mut room = Vec::new();
         while let Some((base, block)) = blocks.pop().map(unpack) {
             if self.bounds.reach(base) < best.bar() {
                 break;
             }
             opened += 1;
-            for (sum, tool) in self.open(block).into_iter().zip(block * BLOCK as u32..) {
+            for (sum, tool) in self.open(block, &mut room).into_iter().zip(block * BLOCK as u32..) {
                 if sum.covered > 0.0 && self.tools.contains(&tool) {
                     let (base, bar) = (self.bounds.base(sum), best.bar());
                     if self.bounds.reach(base) >= bar
@@ -168,7 +169,7 @@ impl<'a> Ledger<'a> {
 
     /// The score of one tool of the range; 0 where no word of the query is in it.
     pub(super) fn score(&self, tool: u32, rest: &Rest<'_>) -> f32 {
-        let sum = self.open(tool / BLOCK as u32)[tool as usize % BLOCK];
+        let sum = self.open(tool / BLOCK as u32, &mut Vec::new())[tool as usize % BLOCK];
         if sum.covered > 0.0 {
             rest(tool, self.bounds.base(sum), f32::NEG_INFINITY).unwrap_or_default()
         } else {
@@ -176,14 +177,14 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The sums of the tools of a block.
-    fn open(&self, block: u32) -> [Sum; BLOCK] {
+    /// The sums of the tools of a block; `occurrences` is room for its own.
+    fn open<'b>(&'b self, block: u32, occurrences: &mut Vec<&'b Occurrence>) -> [Sum; BLOCK] {
         let mut sums = [Sum::default(); BLOCK];
         // The last occurrence is known, and the first is to be added first.
         let last = self.blocks[(block - self.first) as usize].last;
         let at = |number: u32| number.checked_sub(1).map(|at| &self.occurrences[at as usize]);
-        let mut occurrences: Vec<&Occurrence> =
-            std::iter::successors(at(last), |occurrence| at(occurrence.before)).collect();
+        occurrences.clear();
+        occurrences.extend(std::iter::successors(at(last), |occurrence| at(occurrence.before)));
         occurrences.reverse();
         let lookup = |occurrence: &Occurrence| &self.lookups[occurrence.lookup as usize];
         for group in occurrences.chunk_by(|a, b| lookup(a).group == lookup(b).group) {

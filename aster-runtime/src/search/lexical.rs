@@ -329,6 +329,26 @@ mod tests {
         }
     }
 
+    /// Twelve servers have a tool of this name: all are named, and the order among them and after them is one for all pages.
+    #[test]
+    fn pages_of_exact_names_are_parts_of_one_order() {
+        let servers: Vec<(String, Vec<Value>)> = (10..22)
+            .map(|at| {
+                let others = (0..BLOCK).map(|other| json!({"name": format!("search_{other}")}));
+                let named = json!({"name": "search", "description": "Finds. ".repeat(at * 7 % 12)});
+                (format!("server{at}"), others.chain([named]).collect())
+            })
+            .collect();
+        let view = servers_view(servers.iter().map(|(name, tools)| (name.as_str(), tools.clone())).collect());
+        let lexical = Lexical::new(&view);
+        let all = by_looking_at_all(&lexical, "search", None);
+        assert_eq!(all.iter().filter(|hit| hit.exact).count(), 12);
+        let ten = lexical.rank("search", None, 10);
+        assert_eq!(ten, all[..10]);
+        assert_eq!(lexical.rank("search", None, 5), ten[..5]);
+        assert_eq!(lexical.rank("search", None, 20), all[..20]);
+    }
+
     /// Else the test above would say nothing.
     #[test]
     fn blocks_are_left_out() {
