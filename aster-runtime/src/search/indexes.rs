@@ -89,7 +89,7 @@ pub(super) struct Late {
 
 #[derive(Debug)]
 enum Made {
-    Ours(Lexical),
+    Ours(Box<Lexical>),
     Own(Arc<dyn Ranker>),
 }
 
@@ -113,12 +113,12 @@ impl Late {
             let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (&self.own, before.as_ref().and_then(|before| before.made.get())) {
                 (Some(make), _) => Made::Own(make(&self.view)),
-                (None, Some(Made::Ours(before))) => Made::Ours(before.updated(&self.view)),
-                (None, _) => Made::Ours(Lexical::new(&self.view)),
+                (None, Some(Made::Ours(before))) => Made::Ours(Box::new(before.updated(&self.view))),
+                (None, _) => Made::Ours(Box::new(Lexical::new(&self.view))),
             }
         });
         match made {
-            Made::Ours(ranker) => ranker,
+            Made::Ours(ranker) => &**ranker,
             Made::Own(ranker) => &**ranker,
         }
     }
