@@ -999,11 +999,15 @@ impl HostSession {
                 let sight = self.sight();
                 let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
                 if !request.query.is_empty() {
-                    let tools = answer["tools"].as_array().into_iter().flatten();
-                    let ids = tools.filter_map(|tool| Some(tool["id"].as_str()?.to_owned()));
-                    let ids: Vec<String> = ids.collect();
-                    self.shared.audit.searched(&self.session, options.client(), ids.len());
-                    self.session.note_search(request.offset, ids);
+                    let ids = |tool: &Value| {
+                        let also = tool["also"].as_array().into_iter().flatten();
+                        let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
+                        ids.map(str::to_owned).collect()
+                    };
+                    let hits: Vec<Vec<String>> =
+                        answer["tools"].as_array().into_iter().flatten().map(ids).collect();
+                    self.shared.audit.searched(&self.session, options.client(), hits.len());
+                    self.session.note_search(request.offset, hits);
                 }
                 Ok(answer)
             }

@@ -200,7 +200,7 @@ struct Approvals {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct SearchCounts {
-    /// The searches with words in them.
+    /// The searches with words in them. Their further pages are none of their own.
     pub searches: u32,
     /// Those that found nothing.
     pub empty: u32,
@@ -228,15 +228,17 @@ impl SearchCounts {
 #[derive(Debug, Default)]
 struct Searches {
     counts: SearchCounts,
-    /// The rank of the first tool of `found`.
-    offset: usize,
     found: Vec<Found>,
     followed: bool,
 }
 
+/// A hit of the last search.
 #[derive(Debug)]
 struct Found {
-    id: String,
+    /// Its place among all, from 0.
+    rank: usize,
+    /// The tool, and the same on other servers.
+    ids: Vec<String>,
     described: bool,
     executed: bool,
 }
@@ -366,22 +368,29 @@ impl Session {
         self.described().contains(&(id.clone(), digest.to_owned()))
     }
 
-    /// Notes a search with words in it: the ids that it found, best first, after the `offset` ones before them.
-    pub fn note_search(&self, offset: usize, ids: impl IntoIterator<Item = String>) {
+    /// Notes a search with words in it: the hits that it found, best first, after the `offset` ones before them; each with
+    /// the ids that it shows: its own, and those of the same tool on other servers. With an `offset` it is a further page of
+    /// the search before.
+    pub fn note_search(&self, offset: usize, hits: impl IntoIterator<Item = Vec<String>>) {
         let mut searches = self.searches();
-        let found = ids.into_iter().map(|id| Found { id, described: false, executed: false });
-        searches.found = found.collect();
-        searches.offset = offset;
-        searches.followed = false;
-        searches.counts.searches += 1;
-        if searches.found.is_empty() {
+        if offset == 0 {
+            searches.found.clear();
+            searches.followed = false;
+            searches.counts.searches += 1;
+        }
+        for (rank, ids) in (offset..).zip(hits) {
+            if searches.found.iter().all(|found| found.rank != rank) {
+                searches.found.push(Found { rank, ids, described: false, executed: false });
+            }
+        }
+        if offset == 0 && searches.found.is_empty() {
             searches.counts.empty += 1;
         }
     }
 
     /// Notes that a tool was described, for [`search_counts`](Self::search_counts).
     pub fn note_described(&self, id: &ToolId) {
-        self.searches().follow(id, |found, counts, _| {
+        self.searches().follow(id, |found, counts| {
             if !std::mem::replace(&mut found.described, true) {
                 counts.described += 1;
             }
@@ -390,11 +399,11 @@ impl Session {
 
     /// Notes that a tool was executed.
     pub fn note_executed(&self, id: &ToolId) {
-        self.searches().follow(id, |found, counts, rank| {
+        self.searches().follow(id, |found, counts| {
             if !std::mem::replace(&mut found.executed, true) {
                 counts.executed += 1;
                 counts.described_then_executed += u32::from(found.described);
-                counts.executed_ranks[rank.min(counts.executed_ranks.len() - 1)] += 1;
+                counts.executed_ranks[found.rank.min(counts.executed_ranks.len() - 1)] += 1;
             }
         });
     }
@@ -422,9 +431,10 @@ impl Approvals {
 
 impl Searches {
     /// Counts what was done with a tool of the last search, if it is one.
-    fn follow(&mut self, id: &ToolId, count: impl FnOnce(&mut Found, &mut SearchCounts, usize)) {
-        let Some(place) = self.found.iter().position(|found| found.id == id.as_str()) else { return };
-        count(&mut self.found[place], &mut self.counts, self.offset.saturating_add(place));
+    fn follow(&mut self, id: &ToolId, count: impl FnOnce(&mut Found, &mut SearchCounts)) {
+        let is_it = |found: &&mut Found| found.ids.iter().any(|other| other == id.as_str());
+        let Some(found) = self.found.iter_mut().find(is_it) else { return };
+        count(found, &mut self.counts);
         if !std::mem::replace(&mut self.followed, true) {
             self.counts.followed += 1;
         }
@@ -438,19 +448,36 @@ mod tests {
     #[test]
     fn searches_are_counted_by_what_came_of_them() {
         let session = Session::new(Profile::new("a"));
-        let ids = |names: &[&str]| names.iter().map(|name| format!("s/{name}")).collect::<Vec<_>>();
-        session.note_search(0, ids(&["one", "two"]));
+        let hits = |names: &[&str]| {
+            let ids = |name: &&str| name.split(' ').map(|name| format!("s/{name}")).collect::<Vec<_>>();
+            names.iter().map(ids).collect::<Vec<_>>()
+        };
+        session.note_search(0, hits(&["one", "two"]));
         session.note_described(&ToolId::new("s", "two"));
         session.note_described(&ToolId::new("s", "two"));
         session.note_executed(&ToolId::new("s", "two"));
         session.note_executed(&ToolId::new("s", "other"));
-        session.note_search(0, ids(&[]));
-        session.note_search(5, ids(&["three"]));
+        session.note_search(0, hits(&[]));
+        session.note_search(0, hits(&["three"]));
         let counts = session.search_counts();
         assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (3, 1, 1, 1));
         assert_eq!((counts.described, counts.described_then_executed, counts.executed), (1, 1, 1));
         assert_eq!(counts.executed_ranks[..3], [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_page_is_no_search_of_its_own_and_the_same_tool_elsewhere_follows_one() {
+        let session = Session::new(Profile::new("a"));
+        let hit = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        session.note_search(0, [hit(&["s/one"]), hit(&["s/two", "t/two", "u/two"])]);
+        session.note_search(2, [hit(&["s/three"])]);
+        session.note_search(3, []);
+        session.note_described(&ToolId::new("u", "two"));
+        session.note_executed(&ToolId::new("u", "two"));
         session.note_executed(&ToolId::new("s", "three"));
-        assert_eq!(session.search_counts().executed_ranks[5], 1);
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (1, 0, 1, 0));
+        assert_eq!((counts.described, counts.described_then_executed, counts.executed), (1, 1, 2));
+        assert_eq!(counts.executed_ranks[..3], [0, 1, 1]);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn bm25(view: &View, depth: usize) -> Rank {
     Box::new(move |query| engine.search(query, depth).iter().map(|hit| hit.document.id as usize).collect())
 }
 
-/// Six boosted fields, English stems and stop words, in memory.
+/// Five boosted fields, English stems and stop words, in memory.
 pub(crate) fn tantivy(view: &View, depth: usize) -> Rank {
     use ::tantivy::collector::TopDocs;
     use ::tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};

@@ -3,7 +3,8 @@
     python table.py OUT --vectors VECTORS.npz --neighbours neighbours.tsv --near-stems near_stems.tsv \
         --synonyms synonyms.txt translations.txt
 
-The layout is described in aster-runtime/src/search/table.rs. Keys are stems, as the search makes them of words.
+The layout is described in aster-runtime/src/search/table.rs. Keys are stems, as the search makes them of words. VECTORS may
+also be an earlier table: its vectors are taken over, for when only near words change.
 """
 
 import argparse
@@ -79,6 +80,24 @@ def fnv1a(data):
     return value
 
 
+def vectors_of(path):
+    """The words with their vectors: of vectors.py's file, or of an earlier table."""
+    if path.endswith(".npz"):
+        data = np.load(path)
+        return data["words"].tolist(), data["E"]
+    data = open(path, "rb").read()
+    version, count, bits, dimensions, near = struct.unpack_from("<5I", data, 4)
+    assert data[:4] == b"ASTW" and version == 2, path
+    at = 24 + (2 << bits)
+    starts = np.frombuffer(data, "<u4", count + 1, at)
+    keys = at + 4 * (count + 1)
+    words = [data[keys + start : keys + end].decode() for start, end in zip(starts, starts[1:])]
+    norms = np.frombuffer(data, "<f4", count, keys + (int(starts[-1]) + 3) // 4 * 4 + 4 * (count + 1) + 4 * near)
+    vectors = np.frombuffer(data, np.int8, count * dimensions, len(data) - count * dimensions)
+    known = np.flatnonzero(norms)
+    return [words[at] for at in known], norms[known, None] * vectors.reshape(count, dimensions)[known]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
@@ -107,9 +126,9 @@ def main():
                     near[key][other] = (SYNONYM, weight)
     vectors, dimensions = {}, 0
     if options.vectors:
-        data = np.load(options.vectors)
-        dimensions = data["E"].shape[1]
-        vectors = dict(zip(data["words"].tolist(), data["E"]))
+        words, places = vectors_of(options.vectors)
+        dimensions = places.shape[1]
+        vectors = dict(zip(words, places))
     keys = sorted(
         set(foreign)
         | set(vectors) | set(near) | {other for others in near.values() for other in others},

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// The digest of each text with its place, ascending. Several texts may have one digest.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Digests(Vec<(u32, u32)>);
 
 impl Digests {

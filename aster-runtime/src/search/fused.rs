@@ -1,6 +1,6 @@
 //! Two rankings as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Hit, Ranker};
@@ -10,13 +10,14 @@ use super::{Hit, Ranker};
 /// Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods" (2009).
 const RANK: f64 = 60.0;
 
-/// How many hits of each are looked at, at least.
-const DEPTH: usize = 50;
+/// How many hits of each are fused: always as many, so that every page is a part of the same order.
+const WINDOW: usize = 100;
 
 /// A ranking that puts together two: ours and one of the host's own, for example by embeddings.
 ///
 /// Ranks are fused and not scores, which mean nothing to each other: a tool gets `weight / (60 + rank)` from each. What the
-/// first finds by its exact name stays first.
+/// first finds by its exact name stays first. The first 100 hits of each are fused; after them come the first's further ones
+/// and then the second's, with a score of 0.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -56,19 +57,23 @@ impl Fused {
 
 impl Ranker for Fused {
     fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit> {
-        let depth = limit.max(DEPTH);
-        let mut hits: BTreeMap<usize, Hit> = BTreeMap::new();
-        for (ranker, weight) in [(&self.first, 1.0), (&self.second, self.weight)] {
-            for (rank, hit) in ranker.rank(query, server, depth).into_iter().enumerate() {
-                let fused = hits.entry(hit.position).or_insert(Hit { score: 0.0, exact: false, ..hit });
+        let rankers = [(&self.first, 1.0), (&self.second, self.weight)];
+        let found = rankers.map(|(ranker, _)| ranker.rank(query, server, limit.max(WINDOW)));
+        let mut fused: BTreeMap<usize, Hit> = BTreeMap::new();
+        for (found, (_, weight)) in found.iter().zip(rankers) {
+            for (rank, hit) in found.iter().take(WINDOW).enumerate() {
+                let fused = fused.entry(hit.position).or_insert(Hit { score: 0.0, exact: false, ..*hit });
                 fused.score += weight / (RANK + 1.0 + rank as f64);
                 fused.exact |= hit.exact;
             }
         }
-        let mut hits: Vec<Hit> = hits.into_values().collect();
+        let mut hits: Vec<Hit> = fused.into_values().collect();
         hits.sort_by(|a, b| {
             b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score)).then(a.position.cmp(&b.position))
         });
+        let mut seen: HashSet<usize> = hits.iter().map(|hit| hit.position).collect();
+        let further = found.iter().flat_map(|found| found.iter().skip(WINDOW));
+        hits.extend(further.filter(|hit| seen.insert(hit.position)).map(|hit| Hit { score: 0.0, ..*hit }));
         hits.truncate(limit);
         hits
     }

@@ -4,38 +4,31 @@
 //! other tools here. So an index takes over from an earlier one what it has of the same tools, and no tool that a session
 //! cannot see has a say.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
 use super::fields::{AVERAGE_LENGTHS, FIELDS, Field, texts};
 use super::language::{Guess, Language, function_word, is_stop};
+use super::postings::Postings;
 use super::settings::Settings;
 use super::table::WordTable;
 use super::tokens;
+use super::vocabulary::Vocabulary;
 use crate::catalogue::{Server, Tool};
 use crate::scope::View;
 
 /// A word's place in the vocabulary.
 pub(super) type TermId = u32;
 
-/// What an impact of 1 is stored as.
-const IMPACT: f32 = 8192.0;
-
-/// The words of all tools of a view, and where they are.
-#[derive(Debug, Clone, Default)]
+/// The words of all tools of a view, and where they are. The same view makes the same index, however it came to be.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Index {
-    /// The stems, each with its number. Some may be of an earlier view and occur no longer.
-    terms: HashMap<Box<str>, TermId>,
-    /// Where the postings of each term start; one more than there are terms.
-    starts: Vec<u32>,
-    /// The tools a term occurs in, ascending.
-    tools: Vec<u32>,
-    /// What it says there: BM25's saturated, length-normalised frequency over all fields.
-    impacts: Vec<u16>,
-    /// The greatest impact of each term.
-    best: Vec<f32>,
+    /// The stems that occur: the number of a term is its place among them.
+    vocabulary: Vocabulary,
+    postings: Postings,
+    /// In how many tools each term occurs.
+    frequencies: Vec<u32>,
     /// How telling each term is.
     idf: Vec<f32>,
     /// Where the words of each tool's name start; one more than there are tools.
@@ -73,42 +66,35 @@ impl Index {
                 old => reader.take_over(before, old as usize),
             }
         }
-        reader.index(before, &known)
+        reader.index(&known)
     }
 
     /// The bytes that it takes on the heap.
     pub(super) fn heap(&self) -> usize {
-        // A place of the hash table has a byte beside the entry.
-        let entry = size_of::<(Box<str>, TermId)>() + 1;
-        self.terms.capacity() * 8 / 7 * entry
-            + self.terms.keys().map(|term| term.len()).sum::<usize>()
-            + 4 * [&self.starts, &self.tools, &self.name_starts, &self.name_terms]
+        self.vocabulary.heap()
+            + self.postings.heap()
+            + 4 * [&self.frequencies, &self.name_starts, &self.name_terms]
                 .map(Vec::capacity)
                 .iter()
                 .sum::<usize>()
-            + 4 * (self.best.capacity() + self.idf.capacity())
-            + 2 * (self.impacts.capacity() + self.spoken.capacity())
+            + 4 * self.idf.capacity()
+            + 2 * self.spoken.capacity()
             + self.meanings.capacity()
     }
 
-    /// How many tools there are.
-    pub(super) fn count(&self) -> usize {
-        self.count
+    /// The stems that occur, in the order of their texts, which is that of their numbers.
+    pub(super) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     /// The number of a stem that occurs.
     pub(super) fn term(&self, stem: &str) -> Option<TermId> {
-        self.terms.get(stem).copied().filter(|&term| self.frequency(term) > 0)
+        self.vocabulary.find(stem)
     }
 
-    /// The stems that occur.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, TermId)> {
-        self.terms.iter().map(|(term, &id)| (&**term, id)).filter(|&(_, term)| self.frequency(term) > 0)
-    }
-
-    /// The stem of a term; for explanations, which are rare.
+    /// The stem of a term.
     pub(super) fn text(&self, term: TermId) -> &str {
-        self.terms().find(|&(_, id)| id == term).map_or("", |(text, _)| text)
+        self.vocabulary.text(term)
     }
 
     /// The languages but English that occur.
@@ -116,24 +102,14 @@ impl Index {
         &self.languages
     }
 
-    /// The tools that a term occurs in, ascending, and what it says in each.
-    pub(super) fn postings(&self, term: TermId) -> (&[u32], &[u16]) {
-        let range = self.range(term);
-        (&self.tools[range.clone()], &self.impacts[range])
-    }
-
-    fn range(&self, term: TermId) -> Range<usize> {
-        self.starts[term as usize] as usize..self.starts[term as usize + 1] as usize
-    }
-
-    /// What a stored impact is of 1.
-    pub(super) fn impact(stored: u16) -> f32 {
-        f32::from(stored) / IMPACT
+    /// Where the terms are.
+    pub(super) fn postings(&self) -> &Postings {
+        &self.postings
     }
 
     /// In how many tools a term occurs.
-    pub(super) fn frequency(&self, term: TermId) -> usize {
-        self.range(term).len()
+    pub(super) fn frequency(&self, term: TermId) -> u32 {
+        self.frequencies[term as usize]
     }
 
     /// How telling a term is.
@@ -144,11 +120,6 @@ impl Index {
     /// How telling a word is that does not occur.
     pub(super) fn highest_idf(&self) -> f32 {
         idf(self.count, 0)
-    }
-
-    /// The most that a term says anywhere.
-    pub(super) fn best(&self, term: TermId) -> f32 {
-        self.best[term as usize]
     }
 
     /// The words of a tool's name.
@@ -166,7 +137,7 @@ impl Index {
 /// Robertson and Spärck Jones's weight, never below 0.
 fn idf(count: usize, frequency: usize) -> f32 {
     let (count, frequency) = (count as f32, frequency as f32);
-    (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln()
+    ((count - frequency + 0.5) / (frequency + 0.5)).ln_1p()
 }
 
 /// For each tool of the old view its place in the new one; `u32::MAX` where it or its server is another.
@@ -201,12 +172,16 @@ struct Raw {
 }
 
 /// Reads tools into an index. Each word is stemmed once, however often it occurs.
+///
+/// Terms have numbers of its own: those of the index before, and then in the order in which they are met.
 struct Reader<'a> {
     settings: &'a Settings,
     table: &'a WordTable,
+    before: &'a Index,
     raws: HashMap<Box<str>, u32>,
     raw: Vec<Raw>,
     foreign: HashMap<(u32, Language), TermId>,
+    /// The terms that the index before does not have.
     terms: HashMap<Box<str>, TermId>,
     /// For each term its word in the table.
     known: Vec<Option<u16>>,
@@ -223,25 +198,23 @@ struct Reader<'a> {
     text: Vec<u32>,
     words: Vec<(TermId, Field)>,
     lengths: [u32; FIELDS],
+    meant: Vec<(u16, f32)>,
     meaning: Vec<f32>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(settings: &'a Settings, table: &'a WordTable, before: &Index) -> Self {
+    fn new(settings: &'a Settings, table: &'a WordTable, before: &'a Index) -> Self {
         let dimensions = if settings.meaning > 0.0 { table.dimensions() } else { 0 };
-        let terms = before.terms.clone();
-        let mut known = vec![None; terms.len()];
-        for (stem, &term) in &terms {
-            known[term as usize] = table.find(stem);
-        }
+        let known: Vec<_> = before.vocabulary.iter().map(|stem| table.find(stem)).collect();
         Self {
             settings,
             table,
+            before,
             raws: HashMap::new(),
             raw: Vec::new(),
             foreign: HashMap::new(),
-            fresh: vec![Vec::new(); terms.len()],
-            terms,
+            terms: HashMap::new(),
+            fresh: vec![Vec::new(); known.len()],
             known,
             name_starts: vec![0],
             name_terms: Vec::new(),
@@ -252,15 +225,16 @@ impl<'a> Reader<'a> {
             text: Vec::new(),
             words: Vec::new(),
             lengths: [0; FIELDS],
+            meant: Vec::new(),
             meaning: vec![0.0; dimensions],
         }
     }
 
     fn term(&mut self, stem: &str) -> TermId {
-        if let Some(&id) = self.terms.get(stem) {
+        if let Some(id) = self.before.term(stem).or_else(|| self.terms.get(stem).copied()) {
             return id;
         }
-        let id = self.terms.len() as TermId;
+        let id = self.fresh.len() as TermId;
         self.known.push(self.table.find(stem));
         self.terms.insert(stem.into(), id);
         self.fresh.push(Vec::new());
@@ -340,18 +314,21 @@ impl<'a> Reader<'a> {
             fields[field] / (1.0 - length + length * self.lengths[field] as f32 / AVERAGE_LENGTHS[field])
         });
         self.words.sort_unstable_by_key(|&(term, field)| (term, field as u8));
-        self.meaning.fill(0.0);
         for same in self.words.chunk_by(|a, b| a.0 == b.0) {
             let frequency: f32 = same.iter().map(|&(_, field)| norms[field as usize]).sum();
             let impact = frequency * (saturation + 1.0) / (saturation + frequency);
             let term = same[0].0 as usize;
-            if !self.meaning.is_empty()
-                && let Some(word) = self.known[term]
-            {
+            if let Some(word) = self.known[term] {
                 // What is said often is not meant as often.
-                self.table.add_vector(word, impact.min(1.5), &mut self.meaning);
+                self.meant.push((word, impact.min(1.5)));
             }
-            self.fresh[term].push((self.count, (impact * IMPACT) as u16));
+            self.fresh[term].push((self.count, Postings::stored(impact)));
+        }
+        // In an order that does not depend on what was read before.
+        self.meant.sort_unstable_by_key(|&(word, _)| word);
+        self.meaning.fill(0.0);
+        for (word, weight) in self.meant.drain(..) {
+            self.table.add_vector(word, weight, &mut self.meaning);
         }
         let norm = self.meaning.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-6);
         self.meanings.extend(self.meaning.iter().map(|value| (value / norm * 127.0).round() as i8));
@@ -372,58 +349,72 @@ impl<'a> Reader<'a> {
         self.name_starts.push(self.name_terms.len() as u32);
     }
 
-    fn index(self, before: &Index, known: &[u32]) -> Index {
-        let count = self.count as usize;
-        let terms = self.fresh.len();
+    /// The index, `known` being the new places of the tools of the one before.
+    fn index(mut self, known: &[u32]) -> Index {
+        let Self { before, count, .. } = self;
+        let count = count as usize;
+        let old = before.vocabulary.len();
+        let taken_over = |term: usize| {
+            let postings = (term < old).then(|| before.postings.of(term as TermId));
+            let moved = |(tool, impact): (u32, u16)| (known[tool as usize], impact);
+            postings.into_iter().flatten().map(moved).filter(|&(tool, _)| tool != u32::MAX)
+        };
+        // Of the words of tools that are gone, and of those that say nothing, none stays.
+        let met = self.terms.iter().map(|(text, &term)| (&**text, term));
+        let mut occurring: Vec<(&str, TermId)> = before
+            .vocabulary
+            .iter()
+            .zip(0..)
+            .chain(met)
+            .filter(|&(_, term)| {
+                !self.fresh[term as usize].is_empty() || taken_over(term as usize).next().is_some()
+            })
+            .collect();
+        occurring.sort_unstable();
         // Of these tools alone: a language of tools that are gone, or that another session sees, would change what words mean.
         let spoken = self.spoken.iter().fold(0, |all, spoken| all | spoken);
         let languages = Language::FOREIGN.into_iter().filter(|language| spoken & language.bit() != 0);
-        let mut index = Index {
-            terms: self.terms,
-            starts: Vec::with_capacity(terms + 1),
-            best: Vec::with_capacity(terms),
-            idf: Vec::with_capacity(terms),
+        let mut places = vec![TermId::MAX; self.fresh.len()];
+        let mut postings = Postings::default();
+        let mut frequencies = Vec::with_capacity(occurring.len());
+        for (&(_, term), place) in occurring.iter().zip(0..) {
+            let term = term as usize;
+            places[term] = place;
+            let frequency = postings.push(merge(taken_over(term), self.fresh[term].iter().copied()));
+            frequencies.push(frequency as u32);
+        }
+        for term in &mut self.name_terms {
+            *term = places[*term as usize];
+        }
+        postings.shrink_to_fit();
+        self.meanings.shrink_to_fit();
+        self.name_terms.shrink_to_fit();
+        self.name_starts.shrink_to_fit();
+        self.spoken.shrink_to_fit();
+        Index {
+            vocabulary: Vocabulary::new(occurring.iter().map(|&(text, _)| text)),
+            postings,
+            idf: frequencies.iter().map(|&frequency| idf(count, frequency as usize)).collect(),
+            frequencies,
             name_starts: self.name_starts,
             name_terms: self.name_terms,
             meanings: self.meanings,
             languages: languages.collect(),
             spoken: self.spoken,
             count,
-            ..Index::default()
-        };
-        for (term, fresh) in self.fresh.iter().enumerate() {
-            let start = index.tools.len();
-            index.starts.push(start as u32);
-            let mut fresh = fresh.iter().copied().peekable();
-            if term < before.best.len() {
-                let (tools, impacts) = before.postings(term as TermId);
-                for (&tool, &impact) in tools.iter().zip(impacts) {
-                    let tool = known[tool as usize];
-                    if tool == u32::MAX {
-                        continue;
-                    }
-                    while let Some((tool, impact)) = fresh.next_if(|(other, _)| *other < tool) {
-                        index.tools.push(tool);
-                        index.impacts.push(impact);
-                    }
-                    index.tools.push(tool);
-                    index.impacts.push(impact);
-                }
-            }
-            for (tool, impact) in fresh {
-                index.tools.push(tool);
-                index.impacts.push(impact);
-            }
-            let best = index.impacts[start..].iter().copied().max().unwrap_or_default();
-            index.best.push(Index::impact(best));
-            index.idf.push(idf(count, index.tools.len() - start));
         }
-        index.starts.push(index.tools.len() as u32);
-        index.tools.shrink_to_fit();
-        index.impacts.shrink_to_fit();
-        index.meanings.shrink_to_fit();
-        index.name_terms.shrink_to_fit();
-        index.name_starts.shrink_to_fit();
-        index
     }
+}
+
+/// Two ascending lists of other tools as one.
+fn merge(
+    one: impl Iterator<Item = (u32, u16)>,
+    other: impl Iterator<Item = (u32, u16)>,
+) -> impl Iterator<Item = (u32, u16)> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(a), Some(b)) if b.0 < a.0 => other.next(),
+        (None, _) => other.next(),
+        _ => one.next(),
+    })
 }

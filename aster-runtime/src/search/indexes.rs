@@ -22,8 +22,7 @@ pub struct Indexes {
 
 struct Held {
     view: View,
-    ranker: Weak<dyn Ranker>,
-    late: Option<Weak<Late>>,
+    late: Weak<Late>,
 }
 
 impl fmt::Debug for Indexes {
@@ -39,89 +38,110 @@ impl Indexes {
         Self { own: Some(make), held: Mutex::default() }
     }
 
-    /// The ranking of a view. Where there are many tools, or an index of a like view has been used, it is made at once and
-    /// aside, from what the other knows; else it is made when it is first asked.
+    /// The ranking of a view. A host's own is made at once. Of ours, where there are many tools, or an index of a like view
+    /// has been used, it is made at once and aside, from what the other knows; else it is made when it is first asked.
     #[must_use]
     pub fn ranker(&self, view: &View) -> Arc<dyn Ranker> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|held| held.ranker.strong_count() > 0);
-        if let Some(ranker) =
-            held.iter().filter(|held| held.view.shows_same(view)).find_map(|held| held.ranker.upgrade())
-        {
-            return ranker;
-        }
-        if let Some(make) = &self.own {
-            let ranker = make(view);
-            held.push(Held { view: view.clone(), ranker: Arc::downgrade(&ranker), late: None });
-            return ranker;
-        }
-        let before =
-            held.iter().rev().filter_map(|held| held.late.as_ref()?.upgrade()).find(|late| late.is_made());
-        let aside = before.is_some() || view.tools().len() >= MANY;
-        let late = Arc::new(Late { view: view.clone(), before: Mutex::new(before), index: OnceLock::new() });
-        if aside {
+        let (late, aside) = self.late(view);
+        // What is made is made here, where no lock is held: who wants another view does not wait for it.
+        if self.own.is_some() {
+            late.ranker();
+        } else if aside {
             let late = Arc::clone(&late);
             // Who searches meanwhile waits for the same index. Where there is no thread to be had, they make it.
-            let index = move || {
-                late.index();
+            let make = move || {
+                late.ranker();
             };
-            drop(std::thread::Builder::new().name("aster-index".to_owned()).spawn(index));
+            drop(std::thread::Builder::new().name("aster-index".to_owned()).spawn(make));
         }
-        let ranker: Arc<dyn Ranker> = Arc::clone(&late) as Arc<dyn Ranker>;
-        held.push(Held {
+        late
+    }
+
+    /// The ranking of a view, made or not, and whether it is now to be made aside.
+    fn late(&self, view: &View) -> (Arc<Late>, bool) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|held| held.late.strong_count() > 0);
+        let like = held.iter().filter(|held| held.view.shows_same(view)).find_map(|held| held.late.upgrade());
+        if let Some(late) = like {
+            return (late, false);
+        }
+        let before = held.iter().rev().filter_map(|held| held.late.upgrade()).find(|late| late.is_made());
+        let aside = before.is_some() || view.tools().len() >= MANY;
+        let late = Arc::new(Late {
             view: view.clone(),
-            ranker: Arc::downgrade(&ranker),
-            late: Some(Arc::downgrade(&late)),
+            own: self.own.clone(),
+            before: Mutex::new(before),
+            made: OnceLock::new(),
         });
-        ranker
+        held.push(Held { view: view.clone(), late: Arc::downgrade(&late) });
+        (late, aside)
     }
 }
 
-/// An index that is made when it is first needed: who calls what it knows never searches.
-#[derive(Debug)]
+/// A ranking that is made when it is first needed: who calls what it knows never searches.
 pub(super) struct Late {
     view: View,
+    own: Option<Arc<MakeRanker>>,
     /// What it is made from; let go of when it is made.
     before: Mutex<Option<Arc<Late>>>,
-    index: OnceLock<Lexical>,
+    made: OnceLock<Made>,
+}
+
+#[derive(Debug)]
+enum Made {
+    Ours(Box<Lexical>),
+    Own(Arc<dyn Ranker>),
+}
+
+impl fmt::Debug for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Late").field("made", &self.made).finish_non_exhaustive()
+    }
 }
 
 impl Late {
     pub(super) fn new(view: &View) -> Self {
-        Self { view: view.clone(), before: Mutex::default(), index: OnceLock::new() }
+        Self { view: view.clone(), own: None, before: Mutex::default(), made: OnceLock::new() }
     }
 
     fn is_made(&self) -> bool {
-        self.index.get().is_some()
+        self.made.get().is_some()
     }
 
-    fn index(&self) -> &Lexical {
-        self.index.get_or_init(|| {
+    fn ranker(&self) -> &dyn Ranker {
+        let made = self.made.get_or_init(|| {
             let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
-            match before.as_ref().and_then(|before| before.index.get()) {
-                Some(before) => before.updated(&self.view),
-                None => Lexical::new(&self.view),
+            match (&self.own, before.as_ref().and_then(|before| before.made.get())) {
+                (Some(make), _) => Made::Own(make(&self.view)),
+                (None, Some(Made::Ours(before))) => Made::Ours(Box::new(before.updated(&self.view))),
+                (None, _) => Made::Ours(Box::new(Lexical::new(&self.view))),
             }
-        })
+        });
+        match made {
+            Made::Ours(ranker) => &**ranker,
+            Made::Own(ranker) => &**ranker,
+        }
     }
 }
 
 impl Ranker for Late {
     fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit> {
-        self.index().rank(query, server, limit)
+        self.ranker().rank(query, server, limit)
     }
 
     fn explain(&self, query: &str, position: usize) -> Vec<String> {
-        self.index().explain(query, position)
+        self.ranker().explain(query, position)
     }
 
     fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.index().nearest(query, limit)
+        self.ranker().nearest(query, limit)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::super::tests::view;
     use super::*;
 
@@ -135,16 +155,9 @@ mod tests {
         let held = [indexes.ranker(&many), indexes.ranker(&few)];
         let late = |view: &View| {
             let held = indexes.held.lock().unwrap();
-            held.iter()
-                .find(|held| held.view.shows_same(view))
-                .unwrap()
-                .late
-                .as_ref()
-                .unwrap()
-                .upgrade()
-                .unwrap()
+            held.iter().find(|held| held.view.shows_same(view)).unwrap().late.upgrade().unwrap()
         };
-        late(&many).index.wait();
+        late(&many).made.wait();
         assert!(!late(&few).is_made());
         drop(held);
     }
@@ -160,5 +173,31 @@ mod tests {
         drop(first);
         let again = indexes.ranker(&other);
         assert_eq!(again.rank("list issues", None, 1)[0].position, 1);
+    }
+
+    /// While a host makes a ranking, which may take its time, sessions that see other tools get theirs.
+    #[test]
+    fn a_hosts_ranking_is_made_once_and_nobody_else_waits() {
+        let (slow, quick) = (view(&[("hub", &["create_issue"])]), view(&[("disk", &["read_file"])]));
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let may_go_on = Mutex::new(may_go_on);
+        let make = move |view: &View| -> Arc<dyn Ranker> {
+            if view.tools()[0].id().server() == "hub" {
+                begun.send(()).unwrap();
+                may_go_on.lock().unwrap().recv().unwrap();
+            }
+            Arc::new(Lexical::new(view))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        std::thread::scope(|threads| {
+            let slow = [(), ()].map(|()| threads.spawn(|| indexes.ranker(&slow)));
+            has_begun.recv().unwrap();
+            assert_eq!(indexes.ranker(&quick).rank("read", None, 1).len(), 1);
+            go_on.send(()).unwrap();
+            let [one, other] = slow.map(|thread| thread.join().unwrap());
+            assert!(Arc::ptr_eq(&one, &other));
+        });
+        assert!(has_begun.try_recv().is_err(), "made once");
     }
 }

@@ -1,258 +1,240 @@
 //! Adding up what the words of a query say in each tool, and finding the best without looking at every one.
 //!
-//! The words are taken from the weightiest to the lightest. Once those that are left could not lift a tool that has nothing
-//! yet above the best so far, they are only added to tools that have something. What is left out is left out because it
-//! cannot be among the best: the answer is the same as by looking at all.
+//! First the blocks of tools are added up, as if each were one tool in which every word says the most that it says in any
+//! of the block's. Then the blocks are opened from the most promising on, until none that is left could hold one of the
+//! best. That leaves out nothing: the sums of a block and of a tool are made by the same steps in the same order, and each
+//! step keeps the order of what goes into it, rounding included. (Mallia, Suel and Tonellotto, "Faster Learned Sparse
+//! Retrieval with Block-Max Pruning", 2024.)
 
-use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::index::Index;
-use super::lexical::Bounds;
+use super::postings::{BLOCK, Postings};
 use super::query::{Group, Member};
 
-/// What one tool has got so far.
-#[derive(Debug, Clone, Copy, Default)]
-struct Account {
-    score: f32,
-    /// How much of the query it covers.
-    covered: f32,
-    /// What the group that is being counted has brought.
-    best: f32,
-    /// Of which query and group the last entry is.
-    stamp: u32,
+/// What the parts of a score that are not sums can make of it. None is below 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// For each unit of what a tool covers.
+    pub(super) query_coverage: f32,
+    pub(super) name_coverage: f32,
+    pub(super) meaning: f32,
 }
 
-/// The accounts of the tools, kept from query to query so that none has to be cleared.
-#[derive(Debug, Default)]
-struct Ledger {
-    accounts: Vec<Account>,
-    /// The tools that have something.
-    touched: Vec<u32>,
-    stamp: u32,
-    scores: Vec<f32>,
-    bases: Vec<(f32, u32)>,
+impl Bounds {
+    /// The score of what has this sum, but for its name and meaning.
+    fn base(&self, sum: Sum) -> f32 {
+        sum.score * (1.0 + self.query_coverage * sum.covered)
+    }
+
+    /// The most that name and meaning can make of it.
+    fn reach(&self, base: f32) -> f32 {
+        base * (1.0 + self.name_coverage) + self.meaning
+    }
 }
 
-thread_local! {
-    static LEDGER: RefCell<Ledger> = RefCell::default();
-}
-
-/// The room for groups in a stamp; a query is too short to have as many.
-const GROUPS: u32 = 1 << 10;
-
-/// The most that a word says anywhere.
-fn says(index: &Index, member: &Member) -> f32 {
-    member.weight * member.idf * index.best(member.term)
-}
-
-/// Below so many postings it costs more to think about leaving some out.
-const FEW: usize = 1_000;
-
-/// Makes the score of a tool from its sum; `None` where it does not reach the bar, which is the last number.
+/// Makes the score of a tool from its base; `None` where it does not reach the bar, which is the last number.
 pub(super) type Rest<'a> = dyn Fn(u32, f32, f32) -> Option<f32> + 'a;
 
-/// The best tools of a range with their scores, best first, and the scores of `also`. `rest` makes the score of a tool from
-/// its sum.
-pub(super) fn best(
-    index: &Index,
-    groups: &[Group],
-    range: Range<u32>,
-    limit: usize,
+/// What a query's words say in a tool, or at most in a block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    score: f32,
+    /// How much of the query it covers: more than nothing where any word of it occurs.
+    covered: f32,
+}
+
+impl Sum {
+    /// Of the words of a group only the one that says most counts.
+    fn raise(&mut self, score: f32, covered: f32) {
+        if score > self.score {
+            self.score = score;
+        }
+        if covered > self.covered {
+            self.covered = covered;
+        }
+    }
+
+    fn add(&mut self, group: Self) {
+        self.score += group.score;
+        self.covered += group.covered;
+    }
+}
+
+/// A word that is looked up.
+struct Lookup {
+    /// Which word of the query it stands for.
+    group: usize,
+    /// Its entries in the blocks that are searched.
+    entries: Range<usize>,
+    /// What it says for each unit that is stored.
+    factor: f32,
+    covered: f32,
+}
+
+/// That a word occurs in a block.
+struct Occurrence {
+    lookup: u32,
+    entry: u32,
+    /// The one before in the same block, plus 1; 0 for the first.
+    before: u32,
+}
+
+/// A block that is searched.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// What the words say in it at most.
+    most: Sum,
+    /// Its last occurrence, plus 1.
+    last: u32,
+}
+
+/// The words of a query and where they are.
+pub(super) struct Ledger<'a> {
+    postings: &'a Postings,
+    lookups: Vec<Lookup>,
+    tools: Range<u32>,
+    /// Which block is the first.
+    first: u32,
+    blocks: Vec<Block>,
+    occurrences: Vec<Occurrence>,
     bounds: Bounds,
-    rest: &Rest<'_>,
-    also: &[u32],
-) -> (Vec<(f32, u32)>, Vec<f32>) {
-    LEDGER.with_borrow_mut(|ledger| {
-        ledger.start(index.count());
-        ledger.add(index, groups, &range, limit, bounds);
-        let also = also.iter().map(|&tool| {
-            ledger.base(tool, bounds).and_then(|base| rest(tool, base, f32::NEG_INFINITY)).unwrap_or_default()
-        });
-        let also = also.collect();
-        (ledger.select(limit, bounds, rest), also)
-    })
 }
 
-impl Ledger {
-    fn start(&mut self, tools: usize) {
-        if self.accounts.len() < tools {
-            self.accounts.resize(tools, Account::default());
-        }
-        self.touched.clear();
-        self.stamp =
-            match (self.stamp / GROUPS + 1).checked_mul(GROUPS).filter(|&stamp| stamp < u32::MAX - GROUPS) {
-                Some(stamp) => stamp,
-                None => {
-                    self.accounts.fill(Account::default());
-                    GROUPS
-                }
+impl<'a> Ledger<'a> {
+    /// Looks the words up in the blocks of a range of tools.
+    pub(super) fn new(postings: &'a Postings, groups: &[Group], tools: Range<u32>, bounds: Bounds) -> Self {
+        let range = tools.start / BLOCK as u32..tools.end.div_ceil(BLOCK as u32);
+        let mut lookups = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            let lookup = |member: &Member| Lookup {
+                group: at,
+                entries: postings.within(member.term, &range),
+                factor: member.weight * member.idf * Postings::impact(1),
+                covered: group.idf * member.weight,
             };
+            lookups.extend(group.members.iter().map(lookup).filter(|lookup| !lookup.entries.is_empty()));
+        }
+        let mut blocks = vec![Block::default(); range.len()];
+        let mut occurrences =
+            Vec::with_capacity(lookups.iter().map(|lookup| lookup.entries.len()).sum::<usize>());
+        let mut best = vec![Sum::default(); range.len()];
+        for (at, lookup) in lookups.iter().enumerate() {
+            let Lookup { ref entries, factor, covered, .. } = *lookup;
+            let most = postings.blocks(entries).iter().zip(postings.most(entries));
+            for ((&block, &impact), entry) in most.zip(entries.start as u32..) {
+                let block = (block - range.start) as usize;
+                best[block].raise(factor * f32::from(impact), covered);
+                let last = &mut blocks[block].last;
+                occurrences.push(Occurrence { lookup: at as u32, entry, before: *last });
+                *last = occurrences.len() as u32;
+            }
+            if lookups.get(at + 1).is_none_or(|next| next.group != lookup.group) {
+                blocks
+                    .iter_mut()
+                    .zip(&mut best)
+                    .for_each(|(block, best)| block.most.add(std::mem::take(best)));
+            }
+        }
+        Self { postings, lookups, tools, first: range.start, blocks, occurrences, bounds }
     }
 
-    fn add(&mut self, index: &Index, groups: &[Group], range: &Range<u32>, limit: usize, bounds: Bounds) {
-        let most = |group: &Group| group.members.iter().map(|member| says(index, member)).fold(0.0, f32::max);
-        let mut order: Vec<(f32, &Group)> = groups.iter().map(|group| (most(group), group)).collect();
-        order.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let whole: f32 = order.iter().map(|(most, _)| most).sum();
-        let mut left = whole;
-        let mut bar = 0.0;
-        let mut closed = false;
-        for (most, group) in order {
-            left -= most;
-            self.stamp += 1;
-            let mut asked = false;
-            for (at, member) in group.members.iter().enumerate() {
-                let (tools, impacts) = index.postings(member.term);
-                let start = tools.partition_point(|&tool| tool < range.start);
-                let end = tools.partition_point(|&tool| tool < range.end);
-                let (tools, impacts) = (&tools[start..end], &impacts[start..end]);
-                if !closed && tools.len() > FEW && self.touched.len() >= limit {
-                    // What a tool could still get that has nothing: the best of the group's words that are left, and all else.
-                    let still = group.members[at..]
-                        .iter()
-                        .map(|member| says(index, member))
-                        .fold(left, |sum, most| sum.max(left + most));
-                    let reach =
-                        still * (1.0 + bounds.most_covered) * (1.0 + bounds.name_coverage) + bounds.meaning;
-                    if !std::mem::replace(&mut asked, true) && still < 0.7 * whole {
-                        bar = self.nth_best(limit, bounds);
+    /// The best tools with their scores, best first and ties by place; and how many blocks were opened to find them.
+    pub(super) fn best(&self, limit: usize, rest: &Rest<'_>) -> (Vec<(f32, u32)>, usize) {
+        let mut best = Best { keys: BinaryHeap::new(), limit };
+        let mut opened = 0;
+        let occupied = self.blocks.iter().zip(self.first..).filter(|(block, _)| block.last > 0);
+        let keys: Vec<u64> = occupied.map(|(block, at)| pack(self.bounds.base(block.most), at)).collect();
+        let mut blocks = BinaryHeap::from(keys);
+        let mut room = Vec::new();
+        while let Some((base, block)) = blocks.pop().map(unpack) {
+            if self.bounds.reach(base) < best.bar() {
+                break;
+            }
+            opened += 1;
+            for (sum, tool) in self.open(block, &mut room).into_iter().zip(block * BLOCK as u32..) {
+                if sum.covered > 0.0 && self.tools.contains(&tool) {
+                    let (base, bar) = (self.bounds.base(sum), best.bar());
+                    if self.bounds.reach(base) >= bar
+                        && let Some(score) = rest(tool, base, bar)
+                    {
+                        best.add(score, tool);
                     }
-                    closed = reach < bar;
-                    if closed {
-                        self.touched.sort_unstable();
-                    }
-                }
-                let factor = member.weight * member.idf;
-                let covered = group.idf * member.weight;
-                if closed {
-                    self.count_touched(tools, impacts, factor, covered);
-                } else {
-                    self.count(tools, impacts, factor, covered);
                 }
             }
         }
+        (best.keys.into_sorted_vec().into_iter().map(|Reverse(key)| unpack(key)).collect(), opened)
     }
 
-    fn count(&mut self, tools: &[u32], impacts: &[u16], factor: f32, covered: f32) {
-        let first = self.stamp / GROUPS * GROUPS;
-        for (&tool, &impact) in tools.iter().zip(impacts) {
-            let account = &mut self.accounts[tool as usize];
-            if account.stamp < first {
-                *account = Account::default();
-                self.touched.push(tool);
-            }
-            account.enter(self.stamp, factor * Index::impact(impact), covered);
+    /// The score of one tool of the range; 0 where no word of the query is in it.
+    pub(super) fn score(&self, tool: u32, rest: &Rest<'_>) -> f32 {
+        let sum = self.open(tool / BLOCK as u32, &mut Vec::new())[tool as usize % BLOCK];
+        if sum.covered > 0.0 {
+            rest(tool, self.bounds.base(sum), f32::NEG_INFINITY).unwrap_or_default()
+        } else {
+            0.0
         }
     }
 
-    /// The same for tools that have something already.
-    fn count_touched(&mut self, tools: &[u32], impacts: &[u16], factor: f32, covered: f32) {
-        let first = self.stamp / GROUPS * GROUPS;
-        if self.touched.len() * 8 > tools.len() {
-            for (&tool, &impact) in tools.iter().zip(impacts) {
-                let account = &mut self.accounts[tool as usize];
-                if account.stamp >= first {
-                    account.enter(self.stamp, factor * Index::impact(impact), covered);
+    /// The sums of the tools of a block; `occurrences` is room for its own.
+    fn open<'b>(&'b self, block: u32, occurrences: &mut Vec<&'b Occurrence>) -> [Sum; BLOCK] {
+        let mut sums = [Sum::default(); BLOCK];
+        // The last occurrence is known, and the first is to be added first.
+        let last = self.blocks[(block - self.first) as usize].last;
+        let at = |number: u32| number.checked_sub(1).map(|at| &self.occurrences[at as usize]);
+        occurrences.clear();
+        occurrences.extend(std::iter::successors(at(last), |occurrence| at(occurrence.before)));
+        occurrences.reverse();
+        let lookup = |occurrence: &Occurrence| &self.lookups[occurrence.lookup as usize];
+        for group in occurrences.chunk_by(|a, b| lookup(a).group == lookup(b).group) {
+            let mut best = [Sum::default(); BLOCK];
+            for occurrence in group {
+                let &Lookup { factor, covered, .. } = lookup(occurrence);
+                let (tools, impacts) = self.postings.entry(occurrence.entry as usize);
+                for (&tool, &impact) in tools.iter().zip(impacts) {
+                    best[usize::from(tool) % BLOCK].raise(factor * f32::from(impact), covered);
                 }
             }
-            return;
+            sums.iter_mut().zip(best).for_each(|(sum, best)| sum.add(best));
         }
-        let mut at = 0;
-        for &tool in &self.touched {
-            at += ahead(&tools[at..], tool);
-            if tools.get(at) == Some(&tool) {
-                self.accounts[tool as usize].enter(self.stamp, factor * Index::impact(impacts[at]), covered);
-            }
-        }
-    }
-
-    /// A tool's score but for its name and meaning.
-    fn base(&self, tool: u32, bounds: Bounds) -> Option<f32> {
-        let account = &self.accounts[tool as usize];
-        let known = account.stamp >= self.stamp / GROUPS * GROUPS;
-        known.then_some(account.score * (1.0 + bounds.query_coverage * account.covered))
-    }
-
-    /// At least what the last of the best will have.
-    fn nth_best(&mut self, limit: usize, bounds: Bounds) -> f32 {
-        let mut scores = std::mem::take(&mut self.scores);
-        scores.clear();
-        scores.extend(self.touched.iter().filter_map(|&tool| self.base(tool, bounds)));
-        let nth = match limit.checked_sub(1).filter(|&place| place < scores.len()) {
-            Some(place) => *scores.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1,
-            None => 0.0,
-        };
-        self.scores = scores;
-        nth
-    }
-
-    fn select(&mut self, limit: usize, bounds: Bounds, rest: &Rest<'_>) -> Vec<(f32, u32)> {
-        let mut bases = std::mem::take(&mut self.bases);
-        bases.clear();
-        bases.extend(self.touched.iter().filter_map(|&tool| Some((self.base(tool, bounds)?, tool))));
-        let better = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        let mut best: Vec<(f32, u32)> = Vec::new();
-        let reach = |base: f32| base * (1.0 + bounds.name_coverage) + bounds.meaning;
-        let mut bar = f32::NEG_INFINITY;
-        let mut left = bases.as_mut_slice();
-        // Those that are ahead by what is known come first and set a bar that few others can reach.
-        let mut portion = limit.saturating_mul(2).max(16);
-        while !left.is_empty() {
-            if left.len() > portion {
-                left.select_nth_unstable_by(portion, better);
-            }
-            let (likely, others) = left.split_at_mut(portion.min(left.len()));
-            for &mut (base, tool) in likely {
-                if reach(base) >= bar {
-                    best.extend(rest(tool, base, bar).map(|score| (score, tool)));
-                }
-            }
-            if best.len() > limit {
-                best.sort_unstable_by(better);
-                best.truncate(limit);
-            }
-            if best.len() == limit {
-                bar = best.iter().map(|&(score, _)| score).fold(f32::INFINITY, f32::min);
-            }
-            // Those that cannot reach the bar need no order.
-            let mut able = 0;
-            for at in 0..others.len() {
-                if reach(others[at].0) >= bar {
-                    others.swap(able, at);
-                    able += 1;
-                }
-            }
-            left = &mut others[..able];
-            portion = portion.saturating_mul(8);
-        }
-        self.bases = bases;
-        best.sort_unstable_by(better);
-        best
+        sums
     }
 }
 
-impl Account {
-    /// Of the words of a group only the one that says most counts, and what they cover is what the first does: they come in
-    /// the order of how far they stand for the word of the query.
-    fn enter(&mut self, stamp: u32, value: f32, covered: f32) {
-        if self.stamp != stamp {
-            let Self { score, covered: before, .. } = *self;
-            *self = Self { score: score + value, covered: before + covered, best: value, stamp };
-        } else if value > self.best {
-            self.score += value - self.best;
-            self.best = value;
+/// The best so far.
+struct Best {
+    keys: BinaryHeap<Reverse<u64>>,
+    limit: usize,
+}
+
+impl Best {
+    /// What a tool must have at least to be among them.
+    fn bar(&self) -> f32 {
+        match self.keys.peek() {
+            Some(&Reverse(last)) if self.keys.len() >= self.limit => unpack(last).0,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn add(&mut self, score: f32, tool: u32) {
+        let key = Reverse(pack(score, tool));
+        if self.keys.len() < self.limit {
+            self.keys.push(key);
+        } else if let Some(mut last) = self.keys.peek_mut()
+            && key < *last
+        {
+            *last = key;
         }
     }
 }
 
-/// How far ahead in an ascending list the first place is that is not below `wanted`: near ones are found soonest.
-fn ahead(list: &[u32], wanted: u32) -> usize {
-    let mut step = 1;
-    while step < list.len() && list[step] < wanted {
-        step *= 2;
-    }
-    let from = step / 2;
-    let to = list.len().min(step + 1);
-    from + list[from..to].partition_point(|&value| value < wanted)
+/// A score and a place as one number, which is the greater the better they are. The bits of numbers that are not below 0 are
+/// in the order of the numbers.
+fn pack(score: f32, place: u32) -> u64 {
+    u64::from(score.to_bits()) << 32 | u64::from(!place)
+}
+
+fn unpack(key: u64) -> (f32, u32) {
+    (f32::from_bits((key >> 32) as u32), !(key as u32))
 }

@@ -9,11 +9,13 @@ mod language;
 mod ledger;
 mod lexical;
 mod names;
+mod postings;
 mod query;
 mod settings;
 mod table;
 mod tokens;
 mod typo;
+mod vocabulary;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use indexes::Late;
 pub use indexes::{Indexes, MakeRanker};
 pub use lexical::Lexical;
 pub use settings::Settings;
-pub use table::WordTable;
+pub use table::{InvalidWordTable, WordTable};
 pub(crate) use tokens::bare;
 
 use crate::scope::View;
@@ -80,12 +82,12 @@ mod tests {
         servers_view(servers.iter().map(|(name, names)| (*name, tools(names))).collect())
     }
 
-    fn servers_view(servers: Vec<(&str, Vec<Value>)>) -> View {
+    pub(super) fn servers_view(servers: Vec<(&str, Vec<Value>)>) -> View {
         let parts: Vec<_> = servers.into_iter().map(|(name, tools)| part(name, tools)).collect();
         Scope::default().view(&Catalogue::merge(&parts))
     }
 
-    fn part(name: &str, tools: Vec<Value>) -> crate::catalogue::Part {
+    pub(super) fn part(name: &str, tools: Vec<Value>) -> crate::catalogue::Part {
         let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
         external_part(name, &ExternalSettings::default(), &listing)
     }
@@ -197,6 +199,7 @@ mod tests {
         };
         let (before, after) = (view(&[&disk, &hub]), view(&[&changed, &hub]));
         let (updated, whole) = (Lexical::new(&before).updated(&after), Lexical::new(&after));
+        assert_eq!(updated.index, whole.index);
         for query in ["file", "add to a file", "create ticket", "zap", "hub", "reads"] {
             assert_eq!(updated.rank(query, None, 10), whole.rank(query, None, 10), "{query}");
         }
@@ -251,6 +254,27 @@ mod tests {
         let first = |query: &str| fused.rank(query, None, 5)[0].position;
         assert_eq!(first("weather"), 1);
         assert_eq!(view.tools()[first("get_weather")].id().tool(), "get_weather");
+    }
+
+    /// However many are asked for, they are the first of the same order: pages of a fused ranking neither repeat nor leave out.
+    #[test]
+    fn pages_of_a_fused_ranking_are_parts_of_one_order() {
+        #[derive(Debug)]
+        struct Steps(usize);
+        impl Ranker for Steps {
+            fn rank(&self, _: &str, _: Option<&str>, limit: usize) -> Vec<Hit> {
+                // Every place below 401 once, since that is a prime.
+                let positions = (1..=400).map(|rank| rank * self.0 % 401);
+                positions.map(|position| Hit { position, score: 1.0, exact: false }).take(limit).collect()
+            }
+        }
+        let fused = Fused::new(Arc::new(Steps(7)), Arc::new(Steps(13)), 0.8);
+        let all = fused.rank("", None, usize::MAX);
+        assert_eq!(all.iter().map(|hit| hit.position).collect::<std::collections::HashSet<_>>().len(), 400);
+        assert!(all.is_sorted_by(|a, b| a.score >= b.score));
+        for limit in [1, 10, 99, 101, 150, 250, 399] {
+            assert_eq!(fused.rank("", None, limit), all[..limit], "{limit}");
+        }
     }
 
     proptest::proptest! {

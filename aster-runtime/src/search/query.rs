@@ -147,7 +147,7 @@ impl Lexical {
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
-        if self.settings.stems && !self.index.languages().is_empty() && !is_plain_number(&word.text) {
+        if own.is_none() && self.settings.stems && !is_plain_number(&word.text) {
             for language in self.index.languages() {
                 if let Some(term) = self.index.term(&language.stem(&word.text)) {
                     self.add(&mut group, term, 1.0);
@@ -214,7 +214,7 @@ impl Lexical {
                 }
             }
         }
-        let speller = self.speller();
+        let speller = &self.speller;
         if self.settings.prefix > 0.0 && letters >= 4 {
             for term in speller.completions(&self.index, stem) {
                 self.add(group, term, self.settings.prefix);
@@ -232,7 +232,7 @@ impl Lexical {
     pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
-            let speller = self.speller();
+            let speller = &self.speller;
             let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
             let terms = terms.chain(speller.completions(&self.index, &word.stem));
             for term in terms.take(2) {

@@ -2,6 +2,8 @@
 
 /// What the rules of [`Lexical`](super::Lexical) count. A part whose number is 0 does nothing.
 ///
+/// What is below 0 or no number counts as 0, and what is above 100 as 100; of `length` and `says` the most is 1.
+///
 /// The defaults were chosen on the training third of public queries; `docs/search.md` says what each brings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -62,6 +64,33 @@ impl Default for Settings {
             clues: 1.0,
             exact_names: true,
             meaning: 0.2,
+        }
+    }
+}
+
+impl Settings {
+    /// These with every number where it may be: scores are then finite, and grow with what goes into them.
+    pub(super) fn bounded(self) -> Self {
+        let up_to = |most: f32| move |number: f32| if number > 0.0 { number.min(most) } else { 0.0 };
+        let (share, any) = (up_to(1.0), up_to(100.0));
+        Self {
+            fields: self.fields.map(any),
+            length: share(self.length),
+            saturation: any(self.saturation),
+            stems: self.stems,
+            stop_words: self.stop_words,
+            says: share(self.says),
+            synonyms: any(self.synonyms),
+            neighbours: any(self.neighbours),
+            joined: any(self.joined),
+            split: any(self.split),
+            prefix: any(self.prefix),
+            typo: any(self.typo),
+            name_coverage: any(self.name_coverage),
+            query_coverage: any(self.query_coverage),
+            clues: any(self.clues),
+            exact_names: self.exact_names,
+            meaning: any(self.meaning),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | vectors | n × d × `i8` |
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Why one word stands for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,15 +48,60 @@ const HEADER: usize = 24;
 /// The table that is not one, for searching by the tools' own words alone.
 static NOTHING: [u8; 0] = [];
 
+/// The built-in table, checked once.
+static BUILT_IN: LazyLock<WordTable> = LazyLock::new(|| {
+    #[cfg(feature = "words")]
+    if let Ok(table) = WordTable::read(include_bytes!("words.bin").as_slice()) {
+        return table;
+    }
+    WordTable::empty()
+});
+
+/// Why bytes are no word table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidWordTable {
+    /// They are something else.
+    #[error("no word table: it does not begin with `ASTW`")]
+    Foreign,
+    /// It is of another format than this version of the crate reads.
+    #[error(
+        "a word table of format {0}, and not of format 2: make it anew with this version's tools/search/table.py"
+    )]
+    Format(u32),
+    /// It has more than a table can have.
+    #[error("a word table with {number} {what}, of which there may be {most} at most")]
+    TooLarge {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many.
+        number: u32,
+        /// How many there may be.
+        most: u32,
+    },
+    /// It is cut off, or has something after its end.
+    #[error("a word table of {found} bytes, and not of the {expected} that its head says")]
+    Length {
+        /// How many bytes there are.
+        found: usize,
+        /// How many there should be.
+        expected: u64,
+    },
+    /// A number in it leads to where nothing is.
+    #[error("entry {at} of the {part} of the word table leads nowhere: it is damaged")]
+    Damaged {
+        /// The part, as the description of the format names it.
+        part: &'static str,
+        /// Which entry of it, from 0.
+        at: usize,
+    },
+}
+
 impl WordTable {
     /// The table that is built in; one that knows no word without the feature `words`.
     #[must_use]
     pub fn built_in() -> Self {
-        #[cfg(feature = "words")]
-        if let Some(table) = Self::read(include_bytes!("words.bin").as_slice()) {
-            return table;
-        }
-        Self::empty()
+        BUILT_IN.clone()
     }
 
     /// A table that knows no word.
@@ -76,27 +122,50 @@ impl WordTable {
         }
     }
 
-    /// The table in these bytes; `None` where they are none.
-    #[must_use]
-    pub fn read(bytes: impl Into<Cow<'static, [u8]>>) -> Option<Self> {
+    /// The table in these bytes, which `tools/search/table.py` makes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidWordTable`] where they are none, or one that is damaged.
+    pub fn read(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, InvalidWordTable> {
         let bytes = bytes.into();
-        if bytes.get(..4)? != b"ASTW" || u32_at(&bytes, 4)? != 2 {
-            return None;
+        if !bytes.starts_with(b"ASTW") {
+            return Err(InvalidWordTable::Foreign);
         }
-        let [words, slots, dimensions, near] = [8, 12, 16, 20].map(|at| u32_at(&bytes, at));
-        let (words, slots, dimensions, near_count) =
-            (words? as usize, slots?, dimensions? as usize, near? as usize);
-        if words >= usize::from(u16::MAX) || slots > 20 || dimensions > 1024 {
-            return None;
+        let header = [4, 8, 12, 16, 20].map(|at| u32_at(&bytes, at));
+        let [Some(format), Some(words), Some(slots), Some(dimensions), Some(near)] = header else {
+            return Err(InvalidWordTable::Length { found: bytes.len(), expected: HEADER as u64 });
+        };
+        if format != 2 {
+            return Err(InvalidWordTable::Format(format));
         }
+        for (what, number, most) in [
+            ("words", words, u32::from(u16::MAX) - 1),
+            ("bits of slots", slots, 20),
+            ("dimensions", dimensions, 1024),
+            ("near words", near, 1 << 24),
+        ] {
+            if number > most {
+                return Err(InvalidWordTable::TooLarge { what, number, most });
+            }
+        }
+        let length =
+            |expected: usize| InvalidWordTable::Length { found: bytes.len(), expected: expected as u64 };
+        let (words, dimensions, near_count) = (words as usize, dimensions as usize, near as usize);
         let key_starts = HEADER + (2 << slots);
         let keys = key_starts + 4 * (words + 1);
-        let near_starts = keys + (u32_at(&bytes, keys - 4)? as usize).checked_next_multiple_of(4)?;
-        let near = near_starts.checked_add(4 * (words + 1))?;
-        let norms = near.checked_add(4 * near_count)?;
+        // No longer than all, so that nothing below is more than a number can be.
+        let key_bytes = u32_at(&bytes, keys - 4).map(|end| end as usize).filter(|&end| end <= bytes.len());
+        let near_starts = keys + key_bytes.ok_or_else(|| length(keys))?.next_multiple_of(4);
+        let near = near_starts + 4 * (words + 1);
+        let norms = near + 4 * near_count;
         let says = norms + 4 * words;
         let vectors = says + words;
-        (bytes.len() == vectors + words * dimensions).then_some(Self {
+        let end = vectors + words * dimensions;
+        if bytes.len() != end {
+            return Err(length(end));
+        }
+        let table = Self {
             bytes,
             words,
             slots,
@@ -108,7 +177,33 @@ impl WordTable {
             norms,
             says,
             vectors,
-        })
+        };
+        table.check(near_count)?;
+        Ok(table)
+    }
+
+    /// Whether every number in it leads to something.
+    fn check(&self, near_count: usize) -> Result<(), InvalidWordTable> {
+        let numbers = |from: usize, count: usize| {
+            self.bytes[from..from + 4 * count]
+                .chunks_exact(4)
+                .map(|bytes| u32_at(bytes, 0).unwrap_or_default())
+        };
+        let slots = self.bytes[HEADER..self.key_starts].chunks_exact(2);
+        let word = |bytes: &[u8]| usize::from(u16::from_le_bytes([bytes[0], bytes[1]]));
+        all("slots", slots.map(|slot| word(slot) <= self.words))?;
+        for (part, starts, most) in [
+            ("key starts", self.key_starts, self.near_starts - self.keys),
+            ("near starts", self.near_starts, near_count),
+        ] {
+            let mut last = 0;
+            let mut ascending =
+                |start: u32| std::mem::replace(&mut last, start) <= start && start as usize <= most;
+            all(part, numbers(starts, self.words + 1).map(&mut ascending))?;
+        }
+        let near = self.bytes[self.near..self.norms].chunks_exact(4);
+        all("near words", near.map(|near| word(near) < self.words))?;
+        all("norms", numbers(self.norms, self.words).map(|norm| f32::from_bits(norm).is_finite()))
     }
 
     /// How many words it has.
@@ -189,6 +284,14 @@ impl std::fmt::Debug for WordTable {
     }
 }
 
+/// Whether all entries of a part are right.
+fn all(part: &'static str, mut right: impl Iterator<Item = bool>) -> Result<(), InvalidWordTable> {
+    match right.position(|right| !right) {
+        Some(at) => Err(InvalidWordTable::Damaged { part, at }),
+        None => Ok(()),
+    }
+}
+
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|chunk| u16::from_le_bytes(*chunk))
 }
@@ -233,13 +336,73 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_none() {
-        assert!(WordTable::read(&b""[..]).is_none());
-        assert!(WordTable::read(&b"ASTW"[..]).is_none());
-        let mut bytes = b"ASTW".to_vec();
-        for number in [2_u32, 60_000, 16, 64, 5] {
-            bytes.extend(number.to_le_bytes());
-        }
-        assert!(WordTable::read(bytes).is_none());
+        let error = |bytes: &[u8]| WordTable::read(bytes.to_vec()).unwrap_err();
+        assert_eq!(error(b""), InvalidWordTable::Foreign);
+        assert_eq!(error(b"ASTW"), InvalidWordTable::Length { found: 4, expected: 24 });
+        let head =
+            |numbers: [u32; 5]| [b"ASTW".as_slice(), numbers.map(u32::to_le_bytes).as_flattened()].concat();
+        assert_eq!(error(&head([1, 0, 0, 0, 0])), InvalidWordTable::Format(1));
+        assert!(matches!(error(&head([2, 60_000, 16, 64, 5])), InvalidWordTable::Length { .. }));
+        assert!(matches!(error(&head([2, 70_000, 16, 64, 5])), InvalidWordTable::TooLarge { .. }));
         assert!(WordTable::empty().find("x").is_none());
+    }
+
+    /// A table of two words, the second of them near to the first.
+    fn small() -> Vec<u8> {
+        let mut bytes =
+            [b"ASTW".as_slice(), [2_u32, 2, 2, 2, 1].map(u32::to_le_bytes).as_flattened()].concat();
+        let mut slots = [0_u16; 4];
+        for (number, word) in [(1, "list"), (2, "file")] {
+            let mut slot = fnv1a(word.as_bytes()) as usize % 4;
+            while slots[slot] != 0 {
+                slot = (slot + 1) % 4;
+            }
+            slots[slot] = number;
+        }
+        bytes.extend(slots.map(u16::to_le_bytes).as_flattened());
+        bytes.extend([0_u32, 4, 8].map(u32::to_le_bytes).as_flattened());
+        bytes.extend(b"listfile");
+        bytes.extend([0_u32, 1, 1].map(u32::to_le_bytes).as_flattened());
+        bytes.extend([1, 0, 0, 255]);
+        bytes.extend([1.0_f32, 1.0].map(f32::to_le_bytes).as_flattened());
+        bytes.extend([255, 255, 1, 2, 3, 4]);
+        bytes
+    }
+
+    #[test]
+    fn a_number_that_leads_nowhere_is_told() {
+        let bytes = small();
+        let table = WordTable::read(bytes.clone()).unwrap();
+        assert_eq!(table.near(table.find("list").unwrap()).next(), Some((1, Kind::Synonym, 1.0)));
+        let mut damaged = bytes.clone();
+        damaged[64] = 2;
+        let error = WordTable::read(damaged).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "entry 0 of the near words of the word table leads nowhere: it is damaged"
+        );
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes are: either they are refused, or a search with them is one.
+        #[test]
+        fn a_damaged_table_is_refused_or_searches(
+            damage in proptest::collection::vec((0_usize..90, proptest::num::u8::ANY), 0..4), cut in 0_usize..90,
+            whole in proptest::bool::weighted(0.8),
+        ) {
+            let mut bytes = small();
+            for (at, byte) in damage {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            if !whole {
+                bytes.truncate(cut);
+            }
+            if let Ok(table) = WordTable::read(bytes) {
+                let view = super::super::tests::view(&[("hub", &["list_file", "file"])]);
+                let lexical = crate::search::Lexical::with(&view, crate::search::Settings::default(), table);
+                crate::search::Ranker::rank(&lexical, "list files of lists", None, 5);
+            }
+        }
     }
 }

@@ -4,23 +4,23 @@ use std::cmp::Reverse;
 
 use super::digests::Digests;
 use super::index::{Index, TermId};
+use super::vocabulary::Vocabulary;
 
-/// The vocabulary, for looking through it by likeness.
-#[derive(Debug, Default)]
+/// What of the vocabulary is looked at to find words by likeness.
+#[derive(Debug)]
 pub(super) struct Speller {
-    /// In the order of their texts.
-    entries: Vec<Entry>,
-    /// The entries by their texts without the first letter.
+    /// For each term.
+    shapes: Vec<Shape>,
+    /// The terms by their texts without the first letter.
     tails: Digests,
 }
 
-#[derive(Debug)]
-struct Entry {
-    text: Box<str>,
+#[derive(Debug, Clone, Copy)]
+struct Shape {
     /// Which letters are in it, one bit each.
     letters: u32,
+    /// How many characters it has; 0 where nobody could mean it.
     length: u8,
-    term: TermId,
 }
 
 fn letters(word: &str) -> u32 {
@@ -33,38 +33,27 @@ fn tail(word: &str) -> &str {
 }
 
 impl Speller {
-    pub(super) fn new(index: &Index) -> Self {
-        let mut entries: Vec<Entry> = index
-            .terms()
-            .filter(|(text, _)| text.chars().next().is_some_and(char::is_alphabetic))
-            .filter_map(|(text, term)| {
-                let length =
-                    u8::try_from(text.chars().count()).ok().filter(|length| (3..=40).contains(length))?;
-                Some(Entry { text: text.into(), letters: letters(text), length, term })
-            })
-            .collect();
-        entries.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        let tails = Digests::new(entries.iter().zip(0..).map(|(entry, at)| (tail(&entry.text), at)));
-        Self { entries, tails }
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let shape = |text: &str| {
+            let is_word = text.chars().next().is_some_and(char::is_alphabetic);
+            let length = u8::try_from(text.chars().count()).ok().filter(|length| (3..=40).contains(length));
+            Shape { letters: letters(text), length: length.filter(|_| is_word).unwrap_or_default() }
+        };
+        let shapes: Vec<Shape> = vocabulary.iter().map(shape).collect();
+        let words = vocabulary.iter().zip(0..).filter(|&(_, term)| shapes[term as usize].length > 0);
+        let tails = Digests::new(words.map(|(text, term)| (tail(text), term)));
+        Self { shapes, tails }
     }
 
     /// The bytes that it takes on the heap.
     pub(super) fn heap(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
-            + self.entries.iter().map(|entry| entry.text.len()).sum::<usize>()
-            + self.tails.heap()
-    }
-
-    /// The entries that start with a text, in order.
-    fn starting(&self, prefix: &str) -> &[Entry] {
-        let from = self.entries.partition_point(|entry| &*entry.text < prefix);
-        let rest = &self.entries[from..];
-        &rest[..rest.partition_point(|entry| entry.text.starts_with(prefix))]
+        self.shapes.capacity() * size_of::<Shape>() + self.tails.heap()
     }
 
     /// The terms that a word begins, the commonest three.
     pub(super) fn completions(&self, index: &Index, word: &str) -> Vec<TermId> {
-        let mut found: Vec<TermId> = self.starting(word).iter().map(|entry| entry.term).collect();
+        let starting = index.vocabulary().starting(word);
+        let mut found: Vec<TermId> = starting.filter(|&term| self.shapes[term as usize].length > 0).collect();
         found.sort_by_key(|&term| Reverse(index.frequency(term)));
         found.truncate(3);
         found
@@ -76,36 +65,29 @@ impl Speller {
         let length = word.chars().count();
         let most = if length <= 5 { 1 } else { 2 };
         let own = letters(word);
-        let mut found: Vec<(usize, Reverse<usize>, &str, TermId)> = Vec::new();
-        let try_entry = |entry: &'_ Entry, most: usize| {
-            let near = usize::from(entry.length).abs_diff(length) <= most
-                && (entry.letters ^ own).count_ones() as usize <= 2 * most;
-            if !near {
-                return None;
+        // The number of a term is the place of its text.
+        let mut found: Vec<(usize, Reverse<u32>, TermId)> = Vec::new();
+        let mut consider = |term: TermId, most: usize| {
+            let shape = self.shapes[term as usize];
+            let near = shape.length > 0
+                && usize::from(shape.length).abs_diff(length) <= most
+                && (shape.letters ^ own).count_ones() as usize <= 2 * most;
+            if near {
+                let distance = strsim::osa_distance(index.text(term), word);
+                if distance <= most {
+                    found.push((distance, Reverse(index.frequency(term)), term));
+                }
             }
-            let distance = strsim::osa_distance(&entry.text, word);
-            (distance <= most).then_some(distance)
         };
         let first = word.chars().next().map(String::from).unwrap_or_default();
-        for entry in self.starting(&first) {
-            if let Some(distance) = try_entry(entry, most) {
-                found.push((distance, Reverse(index.frequency(entry.term)), &entry.text, entry.term));
-            }
-        }
+        let same_start = index.vocabulary().starting(&first);
+        same_start.clone().for_each(|term| consider(term, most));
         // A slip on the first letter leaves the rest as it is: another letter, or one too few, or one too many, or swapped.
         let mut chars = word.chars();
         let (one, two) = (chars.next(), chars.next());
         let swapped: String = two.into_iter().chain(one).chain(chars).collect();
         for rest in [tail(word), word, tail(tail(word)), tail(&swapped)] {
-            for at in self.tails.of(rest) {
-                let entry = &self.entries[at as usize];
-                if entry.text.starts_with(&first) {
-                    continue;
-                }
-                if let Some(distance) = try_entry(entry, 1) {
-                    found.push((distance, Reverse(index.frequency(entry.term)), &entry.text, entry.term));
-                }
-            }
+            self.tails.of(rest).filter(|term| !same_start.contains(term)).for_each(|term| consider(term, 1));
         }
         found.sort_unstable();
         found.dedup();
@@ -114,7 +96,7 @@ impl Speller {
             .into_iter()
             .take_while(|found| found.0 == nearest)
             .take(4)
-            .map(|(slips, _, _, term)| (term, slips))
+            .map(|(slips, _, term)| (term, slips))
             .collect()
     }
 }
