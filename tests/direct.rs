@@ -13,7 +13,7 @@ use aster_runtime::provider::Provider;
 use aster_runtime::serve::{self, Shape};
 use aster_runtime::tool::Json;
 use aster_runtime::upstream::{StdioServer, StdioUpstream};
-use aster_runtime::{Filter, Host, HostBuilder, Profile, catalogue, mcp_resource, mcp_server};
+use aster_runtime::{Filter, Host, HostBuilder, Profile, ToolId, catalogue, mcp_resource, mcp_server};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
@@ -379,6 +379,50 @@ async fn what_is_withheld_when_serving_begins_is_declared_and_may_come() {
     let hidden = profile().deny(["novel/novel_page", "novel/summary"]);
     let client = Client::new(&host, hidden, Shape::Direct, true).await;
     assert!(!client.hello.contains("\"prompts\"") && !client.hello.contains("\"resources\""));
+}
+
+/// Asks others about the weather.
+#[mcp_server(name = "weather")]
+mod weather {
+    use aster_runtime::{ToolContext, mcp_tool};
+
+    /// Tells the weather.
+    #[mcp_tool(tier = Standard)]
+    pub(crate) fn forecast() -> &'static str {
+        "rain"
+    }
+
+    /// Has another service asked, or none in particular.
+    #[mcp_tool(tier = Standard)]
+    pub(crate) fn ask(ctx: &ToolContext, service: Option<String>) {
+        let note = service.map(|service| format!("At the moment {service} answers.")).unwrap_or_default();
+        ctx.availability().note("forecast", &note);
+    }
+}
+
+#[tokio::test]
+async fn a_note_is_in_the_description_as_long_as_it_holds() {
+    let host = ready(Host::builder().catalogue(catalogue![weather::SERVER])).await;
+    let forecast = ToolId::new("weather", "forecast");
+    let digest = || host.catalogue().get(&forecast).unwrap().digest();
+    let (mut client, reviewed) = (Client::new(&host, profile(), Shape::Direct, false).await, digest());
+    let mut bridge = Client::new(&host, profile(), Shape::Bridge, false).await;
+    for (service, description) in [
+        (json!("Buienradar"), "Tells the weather. At the moment Buienradar answers."),
+        (json!("Yr\nand\u{202e} others"), "Tells the weather. At the moment Yr and others answers."),
+        (Value::Null, "Tells the weather."),
+    ] {
+        client.call("weather__ask", json!({ "service": service })).await;
+        client.hear_of_change().await;
+        let tools = client.list().await;
+        let forecast = tools.iter().find(|tool| tool["name"] == "weather__forecast").unwrap();
+        assert_eq!(forecast["description"], description);
+        let found = bridge.call("aster_mcp", json!({"action": "search", "query": "tells the weather"})).await;
+        assert!(found.contains(description), "{found}");
+        assert_eq!(found.contains("At the moment"), description.contains("At the moment"), "{found}");
+        assert_eq!(digest(), reviewed, "a note is no other tool");
+        assert!(client.call("weather__forecast", json!({})).await.contains("rain"));
+    }
 }
 
 #[tokio::test]

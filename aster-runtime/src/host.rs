@@ -43,8 +43,8 @@ use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer, Raise};
 use crate::text;
 use crate::tool::{
-    Availability, ClientInfo, ClientLink, JsonObject, ResourceUpdates, ServerEnv, ServerState, ToolContext,
-    ToolResult, Withheld,
+    Availability, ClientInfo, ClientLink, JsonObject, Moments, ResourceUpdates, ServerEnv, ServerState,
+    ToolContext, ToolResult,
 };
 
 /// How long a native call may take unless its tool or the host says otherwise.
@@ -337,7 +337,7 @@ impl HostBuilder {
         let promised = promised(&parts, externals, &self.filters, &self.gate, &self.promises)?;
         promised.iter().for_each(|name| tracing::warn!("{name}"));
         let updates = ResourceUpdates::default();
-        let withheld = Withheld::default();
+        let moments = Arc::<watch::Sender<Moments>>::default();
         let env = ServerEnv {
             egress: self.gate.egress.clone(),
             updates: updates.clone(),
@@ -348,7 +348,7 @@ impl HostBuilder {
         // What is let through by an exception is no less a secret in a record.
         let redactor = Redactor::new(self.secrets.iter().chain(&self.unrecorded))
             .with_formats(gate.secrets.least_recorded());
-        let natives = start_natives(&self.entries, self.states, &env, &withheld, &redactor, &mut parts).await;
+        let natives = start_natives(&self.entries, self.states, &env, &moments, &redactor, &mut parts).await;
         let mut upstreams = HashMap::new();
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
@@ -366,8 +366,8 @@ impl HostBuilder {
             }
             upstreams.insert(name, upstream);
         }
-        let changes = withheld.subscribe();
-        let catalogue = merge(&parts, &withheld);
+        let changes = moments.subscribe();
+        let catalogue = merge(&parts, &moments);
         let shared = Arc::new(Shared {
             routes: Routes { natives, upstreams, timeout: self.call_timeout },
             parts: Mutex::new(parts),
@@ -380,7 +380,7 @@ impl HostBuilder {
             audit: Arc::new(Recorder::new(self.audit)),
             redactor,
             updates,
-            withheld,
+            moments,
             pins: self.pins,
             watchers: Mutex::default(),
         });
@@ -418,13 +418,13 @@ async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
     env: &ServerEnv,
-    withheld: &Withheld,
+    moments: &Arc<watch::Sender<Moments>>,
     redactor: &Redactor,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
     let starts = entries.iter().map(|entry| {
         let given = given.remove(entry.server());
-        let availability = Availability::new(entry.server(), Arc::clone(withheld));
+        let availability = Availability::new(entry.server(), Arc::clone(moments));
         let env = ServerEnv { availability, ..env.clone() };
         async move {
             match (given, entry) {
@@ -469,7 +469,7 @@ struct Shared {
     audit: Arc<Recorder>,
     redactor: Redactor,
     updates: ResourceUpdates,
-    withheld: Withheld,
+    moments: Arc<watch::Sender<Moments>>,
     pins: Option<Arc<dyn PinStore>>,
     watchers: Mutex<JoinSet<()>>,
 }
@@ -477,13 +477,13 @@ struct Shared {
 impl Shared {
     /// Follows every upstream, what native servers withhold, and the rules: each change makes a new catalogue, or one that
     /// is looked at anew.
-    fn watch(self: &Arc<Self>, withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
+    fn watch(self: &Arc<Self>, moments: watch::Receiver<Moments>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for upstream in self.routes.upstreams.values() {
             let (host, secrets) = (Arc::downgrade(self), self.gate.secrets.clone());
             watchers.spawn(follow(host, Arc::clone(upstream), secrets, self.pins.clone()));
         }
-        watchers.spawn(follow_withheld(Arc::downgrade(self), withheld));
+        watchers.spawn(follow_moments(Arc::downgrade(self), moments));
         watchers.spawn(follow_rules(Arc::downgrade(self), self.gate.rules.clone()));
     }
 
@@ -495,22 +495,22 @@ impl Shared {
     fn replace(&self, part: Part) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         parts.insert(part.server.name.clone(), Arc::new(part));
-        self.catalogue.send_replace(merge(&parts, &self.withheld));
+        self.catalogue.send_replace(merge(&parts, &self.moments));
     }
 }
 
-fn merge(parts: &BTreeMap<String, Arc<Part>>, withheld: &Withheld) -> Catalogue {
-    let withheld = withheld.borrow();
-    let parts: Vec<_> = parts.values().map(|part| part.without(&withheld)).collect();
+fn merge(parts: &BTreeMap<String, Arc<Part>>, moments: &watch::Sender<Moments>) -> Catalogue {
+    let moments = moments.borrow();
+    let parts: Vec<_> = parts.values().map(|part| part.at_the_moment(&moments)).collect();
     Catalogue::merge(parts.iter().map(|part| &**part))
 }
 
-async fn follow_withheld(host: Weak<Shared>, mut withheld: watch::Receiver<BTreeMap<ToolId, String>>) {
-    while withheld.changed().await.is_ok() {
-        withheld.borrow_and_update();
+async fn follow_moments(host: Weak<Shared>, mut moments: watch::Receiver<Moments>) {
+    while moments.changed().await.is_ok() {
+        moments.borrow_and_update();
         let Some(host) = host.upgrade() else { return };
         let parts = host.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        host.catalogue.send_replace(merge(&parts, &host.withheld));
+        host.catalogue.send_replace(merge(&parts, &host.moments));
     }
 }
 
@@ -1142,7 +1142,7 @@ impl HostSession {
                 .with_cancellation(options.cancellation.child_token())
                 .with_client(options.client.map(|client| gate::discreet(&shared.gate.secrets, client)))
                 .with_updates(shared.updates.clone())
-                .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.withheld)));
+                .with_availability(Availability::new(tool.id().server(), Arc::clone(&shared.moments)));
             let notes = admitted.take_context();
             let sent = (!shared.gate.hooks.is_empty()).then(|| admitted.call().clone());
             let dispatched = Instant::now();

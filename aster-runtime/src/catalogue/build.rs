@@ -1,7 +1,7 @@
 //! From what was declared or listed to a checked part of the catalogue.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::gate::egress::Governed;
 use crate::id::{self, ToolId};
 use crate::spec::{self, Annotations, Entry, Raise, ResourceSpec, ServerSpec, Tier, ToolSpec};
 use crate::text;
-use crate::tool::kind;
+use crate::tool::{Moments, kind};
 use crate::uri::{self, Template};
 
 /// The largest definition of one external tool, in bytes of JSON. The largest real one seen has 82 000.
@@ -25,7 +25,7 @@ pub const MAX_TOOL_BYTES: usize = 256 * 1024;
 pub const MAX_EXTERNAL_TOOL_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a summary may be, in characters.
-const SUMMARY: usize = 500;
+pub(super) const SUMMARY: usize = 500;
 
 /// How long a server's own line may be, in characters.
 const SERVER_LINE: usize = 200;
@@ -77,10 +77,12 @@ impl Part {
         self.problems.push(Problem { server: self.server.name.clone(), tool: None, reason });
     }
 
-    /// The part without what its server withholds, with the reasons among the problems.
-    pub(crate) fn without(&self, withheld: &BTreeMap<ToolId, String>) -> Cow<'_, Self> {
-        let missing = |callable: &Tool| withheld.get(&callable.id);
-        if !self.callables().any(|callable| missing(callable).is_some()) {
+    /// The part as its server offers it at the moment: with its notes, and without what it withholds, the reasons for which
+    /// are among the problems.
+    pub(crate) fn at_the_moment(&self, moments: &Moments) -> Cow<'_, Self> {
+        let moment = |callable: &Tool| moments.get(&callable.id);
+        let missing = |callable: &Tool| moment(callable)?.withheld.as_ref();
+        if !self.callables().any(|callable| moment(callable).is_some()) {
             return Cow::Borrowed(self);
         }
         let mut part = self.clone();
@@ -95,6 +97,11 @@ impl Part {
         part.tools.retain(|tool| missing(tool).is_none());
         part.resources.retain(|resource| missing(&resource.callable).is_none());
         part.prompts.retain(|prompt| missing(&prompt.callable).is_none());
+        for tool in &mut part.tools {
+            if let Some(note) = moment(tool).and_then(|moment| moment.note.as_deref()) {
+                *tool = Arc::new(tool.with_note(note));
+            }
+        }
         part.server.tools = part.tools.len();
         Cow::Owned(part)
     }
@@ -313,7 +320,7 @@ fn native_callable(
         urls,
         pin: super::pin(spec.server, &definition),
         definition,
-        checker,
+        checker: Arc::new(checker),
         governed,
     }))
 }
@@ -543,7 +550,7 @@ fn external_tool(
         urls: Vec::new(),
         // Of what was sent, and not of what we fill in: a new version of Aster changes no pin.
         pin: super::pin(server, definition),
-        checker,
+        checker: Arc::new(checker),
         governed,
     })
 }

@@ -74,7 +74,7 @@ pub enum Origin {
 }
 
 /// What the server of a callable is asked for, where it is not native.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Asks {
     /// To call a tool.
     Tool,
@@ -96,6 +96,7 @@ pub enum TierSource {
 }
 
 /// One tool of the catalogue.
+#[derive(Clone)]
 pub struct Tool {
     id: ToolId,
     alias: Option<ToolId>,
@@ -111,11 +112,20 @@ pub struct Tool {
     /// The arguments that name a URL, of a native tool.
     urls: Vec<String>,
     pin: String,
-    checker: Checker,
+    checker: Arc<Checker>,
     governed: Governed,
 }
 
 impl Tool {
+    /// The same tool with a note at the end of its description. Its pin stays: that is of what was reviewed.
+    fn with_note(&self, note: &str) -> Self {
+        let mut noted = self.clone();
+        let described = |description: &str| format!("{description} {note}").trim_start().to_owned();
+        noted.summary = text::one_line(&described(&self.summary), build::SUMMARY);
+        noted.definition["description"] = described(self.description()).into();
+        noted
+    }
+
     /// The id.
     #[must_use]
     pub fn id(&self) -> &ToolId {

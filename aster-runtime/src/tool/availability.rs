@@ -1,4 +1,4 @@
-//! What a native server does not offer at the moment.
+//! What a native server does not offer at the moment, and what it says of what it offers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,24 @@ use tokio::sync::watch;
 use crate::id::ToolId;
 use crate::text;
 
-/// What all servers of a host withhold, each with the reason.
-pub(crate) type Withheld = Arc<watch::Sender<BTreeMap<ToolId, String>>>;
+/// What all servers of a host say of theirs at the moment.
+pub(crate) type Moments = BTreeMap<ToolId, Moment>;
+
+/// What is said of one callable at the moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Why it is withheld, where it is.
+    pub(crate) withheld: Option<String>,
+    /// What its description has besides.
+    pub(crate) note: Option<String>,
+}
+
+/// How long a reason or a note may be, in characters.
+const SAID: usize = 200;
 
 /// Where a native server says which of its tools, resources and prompts are offered: all, until it withholds some. What is
-/// withheld answers like what does not exist, and clients hear that the list has changed. What a tool says of itself stays as
-/// it was reviewed: what differs from run to run belongs into its results. Cheap to clone.
+/// withheld answers like what does not exist. A note is added to the description of what is offered, such as which provider
+/// answers at the moment. Of either clients hear that the list has changed. Cheap to clone.
 ///
 /// A server gets it in its [`ServerEnv`](super::ServerEnv), a tool by
 /// [`ToolContext::availability`](super::ToolContext::availability).
@@ -41,34 +53,53 @@ pub(crate) type Withheld = Arc<watch::Sender<BTreeMap<ToolId, String>>>;
 #[derive(Debug, Clone, Default)]
 pub struct Availability {
     server: Arc<str>,
-    withheld: Withheld,
+    moments: Arc<watch::Sender<Moments>>,
 }
 
 impl Availability {
     /// That of one server; without a host nobody hears of it.
     #[must_use]
-    pub(crate) fn new(server: &str, withheld: Withheld) -> Self {
-        Self { server: server.into(), withheld }
+    pub(crate) fn new(server: &str, moments: Arc<watch::Sender<Moments>>) -> Self {
+        Self { server: server.into(), moments }
     }
 
     /// Takes the tool, resource or prompt of this name off the list, and says why for those who look at what is missing.
     pub fn withhold(&self, name: &str, reason: &str) {
-        let reason = text::one_line(reason, 200);
-        let id = ToolId::new(&self.server, name);
-        self.withheld.send_if_modified(|withheld| {
-            withheld.insert(id, reason.clone()).is_none_or(|before| before != reason)
-        });
+        let reason = text::one_line(reason, SAID);
+        self.change(name, |moment| moment.withheld = Some(reason));
     }
 
     /// Puts it back.
     pub fn offer(&self, name: &str) {
-        let id = ToolId::new(&self.server, name);
-        self.withheld.send_if_modified(|withheld| withheld.remove(&id).is_some());
+        self.change(name, |moment| moment.withheld = None);
+    }
+
+    /// Adds a note to the description of the tool of this name, in place of the one before; an empty one takes it away. It is
+    /// one line of at most 200 characters. The tool stays the one that was reviewed: its [digest](crate::Tool::digest) is
+    /// of what it says of itself without the note.
+    pub fn note(&self, name: &str, note: &str) {
+        let note = Some(text::one_line(note, SAID)).filter(|note| !note.is_empty());
+        self.change(name, |moment| moment.note = note);
     }
 
     /// Whether it is on the list.
     #[must_use]
     pub fn is_offered(&self, name: &str) -> bool {
-        !self.withheld.borrow().contains_key(&ToolId::new(&self.server, name))
+        let moments = self.moments.borrow();
+        moments.get(&ToolId::new(&self.server, name)).is_none_or(|moment| moment.withheld.is_none())
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Moment)) {
+        let id = ToolId::new(&self.server, name);
+        self.moments.send_if_modified(|moments| {
+            let before = moments.remove(&id).unwrap_or_default();
+            let mut moment = before.clone();
+            change(&mut moment);
+            let changed = moment != before;
+            if moment != Moment::default() {
+                moments.insert(id, moment);
+            }
+            changed
+        });
     }
 }

@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::diagnostics::Diagnostics;
 use super::outbox::Outbox;
 use super::raw::{RawTransport, Tap};
-use super::requests::{Heard, Request};
+use super::requests::{Event, Request};
 use crate::catalogue::{Health, Listing};
 use crate::dispatch::DispatchError;
 use crate::tool::{JsonObject, ToolContext, ToolResult};
@@ -91,11 +91,12 @@ pub(super) enum Failure {
     Ended,
 }
 
-impl From<Failure> for Option<DispatchError> {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused { code, message } => Some(DispatchError::Protocol { code, message }),
-            Failure::Ended => None,
+impl Failure {
+    /// What the caller hears; `None` where the connection has ended, for which the supervisor has the reason.
+    fn of_call(self) -> Option<DispatchError> {
+        match self {
+            Self::Refused { code, message } => Some(DispatchError::Protocol { code, message }),
+            Self::Ended => None,
         }
     }
 }
@@ -271,7 +272,7 @@ impl Connection {
     ) -> Result<ToolResult, Option<DispatchError>> {
         match timeout(limit, self.request(request)).await {
             Ok(Ok(result)) => complete(result),
-            Ok(Err(failure)) => Err(failure.into()),
+            Ok(Err(failure)) => Err(failure.of_call()),
             Err(_) => Err(Some(timed_out(limit))),
         }
     }
@@ -289,7 +290,7 @@ impl Connection {
         limits: CallLimits,
     ) -> Result<ToolResult, Option<DispatchError>> {
         let params = Call { name: tool, arguments: &arguments };
-        let sent = self.send("tools/call", &params).map_err(Option::from)?;
+        let sent = self.send("tools/call", &params).map_err(Failure::of_call)?;
         let end = Instant::now() + limits.total;
         // One timer for both limits: what is nearer.
         let patience = || end.min(Instant::now() + limits.idle);
@@ -304,14 +305,14 @@ impl Connection {
                 heard = sent.request.heard() => heard,
             };
             match heard {
-                Heard::Progress(report) => {
+                Event::Progress(report) => {
                     alarm.as_mut().reset(patience());
                     let message = report.message.map(|message| self.diagnostics.safe(&message));
                     context.progress(report.done, report.total, message.as_deref());
                 }
-                Heard::Reply(Ok(result)) => return complete(result),
-                Heard::Reply(Err(error)) => return Err(self.refused(&error).into()),
-                Heard::Ended => return Err(None),
+                Event::Reply(Ok(result)) => return complete(result),
+                Event::Reply(Err(error)) => return Err(self.refused(&error).of_call()),
+                Event::Ended => return Err(None),
             }
         }
     }
@@ -365,7 +366,7 @@ impl Connection {
     ///
     /// Where the connection has ended.
     fn send(&self, method: &str, params: &impl Serialize) -> Result<Sent<'_>, Failure> {
-        let request = self.tap.requests.open();
+        let request = self.tap.requests.open().ok_or(Failure::Ended)?;
         let meta = Meta { progress_token: request.id, client: &self.meta };
         let message = Message { jsonrpc: "2.0", id: request.id, method, params: Params { meta, params } };
         self.write(&message)?;

@@ -1,9 +1,9 @@
 //! A client transport over a pair of byte streams that loses nothing of what a server says.
 //!
 //! Constraints it imposes on itself: only the replies of the handshake are decoded into the SDK's closed types, every
-//! other result passes to its request as the JSON that arrived; what is no message is skipped and never answered; a line that exceeds
-//! the cap ends the connection, since the reply that it may have been would otherwise be waited for; splitting takes
-//! time linear in the bytes; `receive` may be cancelled at any point without losing any.
+//! other result passes to its request as the JSON that arrived; what is no message is skipped and never answered; a
+//! line that exceeds the cap ends the connection, since the reply that it may have been would otherwise be waited for;
+//! splitting takes time linear in the bytes; `receive` may be cancelled at any point without losing any.
 
 use std::collections::VecDeque;
 use std::io;
@@ -30,6 +30,9 @@ use super::requests::{Progress, Reply, Requests};
 
 /// The longest line that a server may write, in bytes without its line feed.
 pub(super) const MAX_LINE: usize = 16 << 20;
+
+/// How much of the message of a report of progress is kept, in characters.
+const MAX_MESSAGE: usize = 1_000;
 
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
@@ -187,7 +190,10 @@ impl Tap {
         let report = Progress {
             done: field("progress").and_then(Value::as_f64).unwrap_or_default(),
             total: field("total").and_then(Value::as_f64),
-            message: field("message").and_then(Value::as_str).map(str::to_owned),
+            // Reports wait, and a stranger's have any length.
+            message: field("message")
+                .and_then(Value::as_str)
+                .map(|message| message.chars().take(MAX_MESSAGE).collect()),
         };
         self.requests.report(token, report);
     }
@@ -490,9 +496,8 @@ fn parse(line: &[u8]) -> serde_json::Result<Value> {
 
 fn request_id(value: &Value) -> Option<RequestId> {
     match value {
-        Value::Number(id) => id.as_i64().map(RequestId::Number),
         Value::String(id) => Some(RequestId::String(id.as_str().into())),
-        _ => None,
+        id => number(id).map(RequestId::Number),
     }
 }
 
@@ -504,8 +509,10 @@ fn answered_id(id: RequestId) -> RequestId {
     }
 }
 
+/// A whole number, however it is written: as text, or by a server whose numbers all have a point as `1000.0`.
 fn number(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    let pointed = || value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+    value.as_i64().or_else(|| Some(pointed()? as i64)).or_else(|| value.as_str()?.parse().ok())
 }
 
 /// A JSON-RPC error, however it is written.
@@ -746,6 +753,7 @@ mod tests {
             "{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"ping\"}\n",
             "{\"jsonrpc\":\"1.0\",\"id\":6,\"result\":{}}\n",
             "{\"id\":7,\"result\":{}}\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":8.0,\"result\":{}}\n",
         );
         let (received, tap) = receive_all(input.as_bytes()).await;
         let written: Vec<_> =
@@ -757,6 +765,7 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"plain"}}"#,
                 r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"big"}}"#,
                 r#"{"jsonrpc":"2.0","id":"s","method":"ping"}"#,
+                r#"{"jsonrpc":"2.0","id":8,"result":{}}"#,
             ]
         );
         assert_eq!(tap.diagnostics.lines().len(), 2);

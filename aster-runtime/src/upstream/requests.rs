@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker};
 use rmcp::model::ErrorData;
 use serde_json::Value;
 
-/// The first id: above those of the handshake, which the SDK counts from 0, and small enough for any server's integers.
-const FIRST: i64 = 1_000_000;
+/// The first id: above those of the handshake, a handful that the SDK counts from 0.
+const FIRST: i64 = 1_000;
 
 /// How many reports of progress of one request may wait to be handed on.
 const MAX_REPORTS: usize = 32;
@@ -31,7 +31,7 @@ pub(super) type Reply = Result<Value, ErrorData>;
 
 /// What is heard of a request.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum Event {
     /// It goes on.
     Progress(Progress),
     /// It is over.
@@ -47,13 +47,13 @@ pub(super) struct Requests(Mutex<Open>);
 #[derive(Debug)]
 struct Open {
     next: i64,
-    waiting: HashMap<i64, Arc<Mutex<Slot>>>,
+    waiting: HashMap<i64, Arc<Mutex<Mailbox>>>,
     ended: bool,
 }
 
 /// What has been heard of one request and not been taken yet.
 #[derive(Debug, Default)]
-struct Slot {
+struct Mailbox {
     reports: VecDeque<Progress>,
     reply: Option<Reply>,
     ended: bool,
@@ -64,7 +64,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub(super) id: i64,
-    slot: Arc<Mutex<Slot>>,
+    mailbox: Arc<Mutex<Mailbox>>,
     requests: &'a Requests,
 }
 
@@ -75,16 +75,18 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Another request, which is to be sent under its id.
-    pub(super) fn open(&self) -> Request<'_> {
+    /// Another request, which is to be sent under its id; none once the connection has ended: what is written after that
+    /// may be run, and nobody would hear of it.
+    pub(super) fn open(&self) -> Option<Request<'_>> {
         let mut open = locked(&self.0);
+        if open.ended {
+            return None;
+        }
         let id = open.next;
         open.next += 1;
-        let slot = Arc::new(Mutex::new(Slot { ended: open.ended, ..Slot::default() }));
-        if !open.ended {
-            open.waiting.insert(id, Arc::clone(&slot));
-        }
-        Request { id, slot, requests: self }
+        let mailbox = Arc::default();
+        open.waiting.insert(id, Arc::clone(&mailbox));
+        Some(Request { id, mailbox, requests: self })
     }
 
     /// How many are open.
@@ -94,17 +96,17 @@ impl Requests {
 
     /// Hands a reply to its request; gives it back where none waits for it.
     pub(super) fn reply(&self, id: i64, reply: Reply) -> Result<(), Reply> {
-        let Some(slot) = locked(&self.0).waiting.remove(&id) else { return Err(reply) };
-        tell(&slot, |slot| slot.reply = Some(reply));
+        let Some(mailbox) = locked(&self.0).waiting.remove(&id) else { return Err(reply) };
+        tell(&mailbox, |mailbox| mailbox.reply = Some(reply));
         Ok(())
     }
 
     /// A request that is behind loses reports, not its reply.
     pub(super) fn report(&self, id: i64, report: Progress) {
-        let Some(slot) = locked(&self.0).waiting.get(&id).cloned() else { return };
-        tell(&slot, |slot| {
-            if slot.reports.len() < MAX_REPORTS {
-                slot.reports.push_back(report);
+        let Some(mailbox) = locked(&self.0).waiting.get(&id).cloned() else { return };
+        tell(&mailbox, |mailbox| {
+            if mailbox.reports.len() < MAX_REPORTS {
+                mailbox.reports.push_back(report);
             }
         });
     }
@@ -116,13 +118,13 @@ impl Requests {
             open.ended = true;
             std::mem::take(&mut open.waiting)
         };
-        waiting.values().for_each(|slot| tell(slot, |slot| slot.ended = true));
+        waiting.values().for_each(|mailbox| tell(mailbox, |mailbox| mailbox.ended = true));
     }
 }
 
 impl Request<'_> {
     /// What is heard next: its reports in their order and then, once, how it ended.
-    pub(super) async fn heard(&self) -> Heard {
+    pub(super) async fn heard(&self) -> Event {
         poll_fn(|context| self.poll(context)).await
     }
 
@@ -130,9 +132,9 @@ impl Request<'_> {
     pub(super) async fn ended(&self) -> Option<Reply> {
         loop {
             match self.heard().await {
-                Heard::Progress(_) => {}
-                Heard::Reply(reply) => return Some(reply),
-                Heard::Ended => return None,
+                Event::Progress(_) => {}
+                Event::Reply(reply) => return Some(reply),
+                Event::Ended => return None,
             }
         }
     }
@@ -142,18 +144,18 @@ impl Request<'_> {
         locked(&self.requests.0).waiting.contains_key(&self.id)
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Heard> {
-        let mut slot = locked(&self.slot);
-        if let Some(report) = slot.reports.pop_front() {
-            return Poll::Ready(Heard::Progress(report));
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Event> {
+        let mut mailbox = locked(&self.mailbox);
+        if let Some(report) = mailbox.reports.pop_front() {
+            return Poll::Ready(Event::Progress(report));
         }
-        if let Some(reply) = slot.reply.take() {
-            return Poll::Ready(Heard::Reply(reply));
+        if let Some(reply) = mailbox.reply.take() {
+            return Poll::Ready(Event::Reply(reply));
         }
-        if slot.ended {
-            return Poll::Ready(Heard::Ended);
+        if mailbox.ended {
+            return Poll::Ready(Event::Ended);
         }
-        match &mut slot.waker {
+        match &mut mailbox.waker {
             Some(waker) => waker.clone_from(context.waker()),
             none => *none = Some(context.waker().clone()),
         }
@@ -167,11 +169,11 @@ impl Drop for Request<'_> {
     }
 }
 
-fn tell(slot: &Mutex<Slot>, what: impl FnOnce(&mut Slot)) {
+fn tell(mailbox: &Mutex<Mailbox>, what: impl FnOnce(&mut Mailbox)) {
     let waker = {
-        let mut slot = locked(slot);
-        what(&mut slot);
-        slot.waker.take()
+        let mut mailbox = locked(mailbox);
+        what(&mut mailbox);
+        mailbox.waker.take()
     };
     if let Some(waker) = waker {
         waker.wake();
