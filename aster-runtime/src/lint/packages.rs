@@ -23,7 +23,7 @@ const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_pr
 /// Aster's attributes, and of which nothing is in any of `linked`. Whether they have the runtime from a package of their own
 /// choice is all the same, so that a facade hides none of them. Optional dependencies count where they are on by default.
 ///
-/// The attributes are looked for line by line in the folders of the package's library and binaries: one that a macro writes,
+/// The attributes are looked for line by line in the folder of the package's library: one that a macro writes,
 /// that begins on another line than its `#[`, or that stands in a file which `#[path]` takes from elsewhere, is not seen. At
 /// compile time the same is told by rustc's lint `unused_crate_dependencies`, which sees everything.
 ///
@@ -151,31 +151,46 @@ fn declared(manifest: &Path, name: &str) -> String {
     }
 }
 
-/// Where a package first publishes something.
+/// Where a package's library first publishes something. Nothing else of a dependency is linked.
 fn published(package: &Value) -> Option<String> {
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for target in package["targets"].as_array().into_iter().flatten() {
-        let kinds = target["kind"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let is_linked = |kind: &str| kind == "bin" || kind.ends_with("lib");
-        if let Some(source) = target["src_path"].as_str()
-            && kinds.into_iter().any(is_linked)
-        {
-            folders.extend(Path::new(source).parent().map(Path::to_owned));
-        }
-    }
+    let root = package["manifest_path"].as_str().and_then(|manifest| Path::new(manifest).parent());
+    let targets: Vec<(bool, &Path)> = package["targets"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|target| {
+            let mut kinds = target["kind"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            Some((kinds.any(|kind| kind.ends_with("lib")), Path::new(target["src_path"].as_str()?)))
+        })
+        .collect();
+    let roots = |is_library: bool| {
+        targets.iter().filter(move |(library, _)| *library == is_library).map(|(_, source)| *source)
+    };
+    let mut folders: Vec<PathBuf> = roots(true).filter_map(Path::parent).map(Path::to_owned).collect();
+    // A binary may stand beside the library, or in a folder of its own.
+    let is_around = |folder: &Path| roots(true).any(|source| source.starts_with(folder));
+    let other_folders: Vec<&Path> =
+        roots(false).filter_map(Path::parent).filter(|folder| !is_around(folder)).collect();
     let mut files = BTreeSet::new();
     while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())) {
+        // What cannot be read hides nothing but itself.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if path.is_dir() {
                 // Where the sources are the whole folder of the package, other things lie beside them.
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let is_other = name.starts_with('.')
-                    || ["target", "tests", "benches", "examples"].contains(&&*name)
+                let is_beside =
+                    root == Some(&*folder) && ["target", "tests", "benches", "examples"].contains(&&*name);
+                let is_other = is_beside
+                    || name.starts_with('.')
+                    || other_folders.contains(&&*path)
                     || path.join("Cargo.toml").exists();
                 if !is_other {
                     folders.push(path);
                 }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !roots(false).any(|source| source == path)
+            {
                 files.insert(path);
             }
         }
@@ -200,6 +215,7 @@ fn publishes(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn an_attribute_is_known_by_its_path() {
@@ -214,5 +230,42 @@ mod tests {
         for line in ["// #[mcp_tool]", "#[doc(mcp_server)]", "#[mcp_servers]", "#[cfg_attr(unix, inline)]"] {
             assert!(!publishes(line), "{line}");
         }
+    }
+    /// Where the package with these files, each of which has a server in it, publishes something.
+    fn found(library: &str, binaries: &[&str], files: &[&str]) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        for file in files {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), "#[mcp_server]\nmod clock {}\n").unwrap();
+        }
+        let target = |kind: &str, path: &str| json!({"kind": [kind], "src_path": at(path)});
+        let binaries = binaries.iter().map(|path| target("bin", path));
+        // The last one is looked at first, and is not there.
+        let targets: Vec<Value> = [target("lib", library)]
+            .into_iter()
+            .chain(binaries)
+            .chain([target("cdylib", "gone/lib.rs")])
+            .collect();
+        let package = json!({"manifest_path": at("Cargo.toml"), "targets": targets});
+        let found = published(&package)?;
+        let root = format!("{}/", folder.path().display());
+        Some(found.strip_prefix(&root).unwrap().to_owned())
+    }
+
+    #[test]
+    fn only_the_library_of_a_package_is_looked_through() {
+        let binaries = ["src/main.rs", "src/bin/one.rs", "src/bin/two/main.rs", "cli/main.rs"];
+        let of_binaries = [&binaries[..], &["src/bin/two/serve.rs", "cli/serve.rs", "build.rs"]].concat();
+        assert_eq!(found("src/lib.rs", &binaries, &of_binaries), None);
+        let with = |file: &'static str| [&of_binaries[..], &[file]].concat();
+        for file in ["src/lib.rs", "src/clock.rs", "src/tests/mod.rs", "src/target/examples/benches.rs"] {
+            assert_eq!(found("src/lib.rs", &binaries, &with(file)), Some(format!("{file}:1")));
+        }
+        // Where the library is beside `Cargo.toml`, other things are, too.
+        let beside = ["target/debug/x.rs", "tests/x.rs", "benches/x.rs", "examples/x.rs", ".git/x.rs"];
+        assert_eq!(found("lib.rs", &[], &beside), None);
+        let beside = [&beside[..], &["clock/target/tests.rs"]].concat();
+        assert_eq!(found("lib.rs", &[], &beside).as_deref(), Some("clock/target/tests.rs:1"));
     }
 }
