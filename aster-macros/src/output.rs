@@ -75,7 +75,8 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         let ty = &block.header.self_ty;
         let what = format!("`{}` is a server already, by the `#[mcp_server]` above", quote!(#ty));
         errors.push(ty, &codes::TWO_BLOCKS, what);
-        // What others refer to stands beside the first.
+        // What is wrong inside is wrong wherever it is moved to. What others refer to stands beside the first.
+        let _ = check::server::server(&item, &options, &mut errors);
         return (quote!(#block), errors.into_vec());
     }
     let server = check::server::server(&item, &options, &mut errors);
