@@ -40,14 +40,15 @@ fn differences(prompt: &str, routable: &BTreeSet<String>) -> Vec<Finding> {
     silent.chain(dead).collect()
 }
 
-/// What is given to no agent, and what an agent is given in vain: a group without tools, a tool that the list does not have.
+/// What is given to no agent, and what an agent is given in vain: a group in which nothing stands, a tool that the list does not
+/// have. Resources and prompts stand in groups as tools do.
 /// Without agents there is nothing to compare.
 #[must_use]
 pub fn agents(list: &NativeCatalogue, agents: &[Agent]) -> Vec<Finding> {
     if agents.is_empty() {
         return Vec::new();
     }
-    let tools: Vec<(&ToolSpec, &str)> = list
+    let callables: Vec<(&ToolSpec, &str)> = list
         .entries
         .iter()
         .flat_map(|entry| {
@@ -57,42 +58,44 @@ pub fn agents(list: &NativeCatalogue, agents: &[Agent]) -> Vec<Finding> {
             };
             let group =
                 move |tool: &ToolSpec| tool.group.or(of_server).map_or(tool.server, |group| group.name());
-            entry.tools().iter().map(move |tool| (tool, group(tool)))
+            entry.callables().map(move |callable| (callable, group(callable)))
         })
         .collect();
     let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (tool, group) in &tools {
-        groups.entry(group).or_default().push(id(tool));
+    for (callable, group) in &callables {
+        groups.entry(group).or_default().push(id(callable));
     }
     let names: Vec<String> = agents.iter().map(|agent| format!("`{}`", agent.name)).collect();
     let mut found = Vec::new();
-    for (group, tools) in &groups {
+    for (group, members) in &groups {
         let given = agents.iter().any(|agent| {
             let single = |id: &String| agent.tools.iter().any(|tool| super::id(tool) == *id);
-            agent.groups.iter().any(|given| given.name() == *group) || tools.iter().any(single)
+            agent.groups.iter().any(|given| given.name() == *group) || members.iter().any(single)
         });
         if !given {
             let message = format!(
                 "no agent is given this group, of `{}`; the agents are {}",
-                tools.join("`, `"),
+                members.join("`, `"),
                 names.join(", ")
             );
             found.push(Finding::new(
                 Rule::Agents,
                 *group,
                 message,
-                "name it in `agent! { … }`, or leave its tools out",
+                "name it in `agent! { … }`, or leave it out",
             ));
         }
     }
     for agent in agents {
         for group in agent.groups.iter().filter(|group| !groups.contains_key(group.name())) {
             let known: Vec<&str> = groups.keys().copied().collect();
-            let message = format!("it is given the group `{}`, in which there is no tool", group.name());
+            let message = format!("it is given the group `{}`, in which there is nothing", group.name());
             let help = format!("list a server of that group, or give it one of `{}`", known.join("`, `"));
             found.push(Finding::new(Rule::Agents, agent.name, message, help).at(list.location));
         }
-        for tool in agent.tools.iter().filter(|given| !tools.iter().any(|(tool, _)| id(tool) == id(given))) {
+        for tool in
+            agent.tools.iter().filter(|given| !callables.iter().any(|(listed, _)| id(listed) == id(given)))
+        {
             let message = format!("it is given the tool `{}`, which the list does not have", id(tool));
             let help = "add its server to `catalogue![…]`";
             found.push(
