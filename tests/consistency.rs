@@ -8,12 +8,12 @@ use aster_runtime::call::{Check, Outcome};
 use aster_runtime::lint::{self, Accepted, Finding, Rule};
 use aster_runtime::testing::{self, Answer, Suite, TestHost};
 use aster_runtime::{
-    Entry, Host, NativeCatalogue, Profile, ServerSpec, Tier, ToolId, ToolSpec, agent, catalogue, groups,
-    mcp_server, mcp_tool,
+    Entry, Host, NativeCatalogue, Profile, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier, ToolId,
+    ToolSpec, agent, catalogue, groups, mcp_server, mcp_tool,
 };
 use serde_json::json;
 
-groups! { RESEARCH, HOUSE, NOBODYS }
+groups! { RESEARCH, HOUSE, NOBODYS, LIBRARY }
 
 /// A page to look at.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -198,6 +198,51 @@ fn a_list_that_is_no_catalogue_is_told_before_start_up_refuses_it() {
     assert!(problem.message.contains("tests/consistency.rs:"), "{problem}");
 }
 
+/// What a book is called.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Book {
+    /// Its title.
+    #[serde(rename = "the title")]
+    title: String,
+}
+
+#[test]
+fn names_of_arguments_that_no_macro_reads_are_looked_at() {
+    fn of_struct() -> serde_json::Value {
+        schemars::schema_for!(Book).to_value()
+    }
+    fn of_author() -> serde_json::Value {
+        json!({"type": "object", "properties": {"a.b-c_D": {}, "größe": {"type": "integer"}}})
+    }
+    fn too_long() -> serde_json::Value {
+        json!({"type": "object", "properties": {("x".repeat(64)): {}, ("y".repeat(65)): {}}})
+    }
+    let yy = "y".repeat(65);
+    for (input_schema, name) in
+        [(of_struct as fn() -> serde_json::Value, "the title"), (of_author, "größe"), (too_long, yy.as_str())]
+    {
+        let entries: &'static [Entry] =
+            Box::leak(Box::new([Entry::Tool(Box::leak(Box::new(ToolSpec { input_schema, ..*add::TOOL })))]));
+        let problems = lint::problems(&NativeCatalogue { entries, ..NativeCatalogue::EMPTY });
+        let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!((problem.rule, problem.subject.as_str()), (Rule::Catalogue, "calculator/add"));
+        assert!(problem.message.starts_with(&format!("the argument `{name}` has a name")), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn resources_and_prompts_are_raised_like_tools() {
+    const RAISES: &[Raise] = &[
+        Raise { tool: &BOOKS.callable, tier: Tier::Restricted },
+        Raise { tool: &REVIEW.callable, tier: Tier::Elevated },
+    ];
+    let raised = NativeCatalogue { raises: RAISES, ..WITHOUT_TOOLS };
+    let catalogue = Host::builder().catalogue(raised).build().await.unwrap().catalogue();
+    assert_eq!(catalogue.resources()[0].callable().tier(), Tier::Restricted);
+    assert_eq!(catalogue.prompts()[0].callable().tier(), Tier::Elevated);
+}
+
 /// The house, whose static map is not that of its tools.
 static LOWERED: ServerSpec = ServerSpec { tiers: || &[Tier::Standard], ..*house::SERVER };
 static SHORT: ServerSpec = ServerSpec { tiers: || &[], ..*house::SERVER };
@@ -232,6 +277,28 @@ fn agents_and_groups_that_miss_each_other_are_found() {
     insta::assert_snapshot!("agents", told(&lint::agents(&ALL, &[READER])));
     insta::assert_snapshot!("agents_without_a_server", told(&lint::agents(&PART, &[BUTLER])));
     assert_eq!(lint::agents(&ALL, &[]), []);
+}
+
+static BOOKS: ResourceSpec = ResourceSpec {
+    callable: ToolSpec { server: "library", name: "books", group: Some(LIBRARY), ..*add::TOOL },
+    uri: "library://books/{a}/{b}",
+    mime_type: None,
+    size: None,
+    completions: &[],
+};
+static REVIEW: PromptSpec =
+    PromptSpec { callable: ToolSpec { server: "reviews", name: "review", ..*add::TOOL }, completions: &[] };
+const WITHOUT_TOOLS: NativeCatalogue =
+    NativeCatalogue { entries: &[Entry::Resource(&BOOKS), Entry::Prompt(&REVIEW)], ..NativeCatalogue::EMPTY };
+
+agent! { LIBRARIAN = { groups: [LIBRARY] } }
+
+#[test]
+fn groups_of_resources_and_prompts_are_groups() {
+    let found = lint::agents(&WITHOUT_TOOLS, &[LIBRARIAN]);
+    let [finding] = found.as_slice() else { panic!("{}", told(&found)) };
+    assert_eq!(finding.subject, "reviews");
+    assert!(finding.message.contains("`reviews/review`"), "{finding}");
 }
 
 #[test]

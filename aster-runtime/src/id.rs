@@ -96,6 +96,13 @@ pub const fn check_native_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// Whether every provider takes this as the name of an argument: `[A-Za-z0-9_.-]{1,64}`, which is what Anthropic and OpenAI
+/// accept as a property.
+pub(crate) fn is_argument_name(name: &str) -> bool {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_legal)
+}
+
 /// Checks the name that a configuration gives an external server: `[A-Za-z0-9][A-Za-z0-9._-]*`, at most 64 bytes,
 /// neither `aster` nor `aster_mcp`.
 ///

@@ -413,6 +413,11 @@ impl Entry {
         }
     }
 
+    /// The tools it brings, and what its resources and prompts call.
+    pub(crate) fn callables(&self) -> impl Iterator<Item = &'static ToolSpec> {
+        (0..).map_while(|at| self.callable(at))
+    }
+
     /// One of the callables it brings, counted through tools, resources and prompts. They share one space of names.
     pub(crate) const fn callable(&self, at: usize) -> Option<&'static ToolSpec> {
         let (tools, resources, prompts) = (self.tools(), self.resources(), self.prompts());

@@ -112,6 +112,15 @@ impl Part {
         let prompts = self.prompts.iter().map(|prompt| &prompt.callable);
         self.tools.iter().chain(resources).chain(prompts)
     }
+
+    /// The [`callables`](Self::callables) that nobody else has.
+    fn callables_mut(&mut self) -> impl Iterator<Item = &mut Tool> {
+        let resources = self.resources.iter_mut().filter_map(Arc::get_mut);
+        let prompts = self.prompts.iter_mut().filter_map(Arc::get_mut);
+        let inside = resources.map(|resource| &mut resource.callable);
+        let inside = inside.chain(prompts.map(|prompt| &mut prompt.callable));
+        self.tools.iter_mut().chain(inside).filter_map(Arc::get_mut)
+    }
 }
 
 /// The parts of the native servers, ready.
@@ -156,12 +165,11 @@ pub fn native_parts(entries: &[Entry]) -> Result<Vec<Part>, CatalogueError> {
     Ok(parts)
 }
 
-/// Gives tools the stricter tier that a catalogue says. A tool that is shared already keeps its own.
+/// Gives callables the stricter tier that a catalogue says. What is shared already keeps its own.
 pub(crate) fn raise(parts: &mut [Part], raises: &[Raise]) {
     for Raise { tool, tier } in raises {
         let of_server = parts.iter_mut().filter(|part| part.server.name == tool.server);
-        let tools = of_server.flat_map(|part| &mut part.tools).filter_map(Arc::get_mut);
-        for found in tools.filter(|found| found.id.tool() == tool.name) {
+        for found in of_server.flat_map(Part::callables_mut).filter(|found| found.id.tool() == tool.name) {
             found.tier = found.tier.max(*tier);
         }
     }
@@ -299,6 +307,11 @@ fn native_callable(
             Err(reason) => return problem(reason),
         },
     };
+    // The macro has seen to those that it reads; a flattened struct and a schema of one's own have theirs elsewhere.
+    let unusable = schema::properties(&schema).map(|(name, _)| name).find(|name| !id::is_argument_name(name));
+    if let Some(name) = unusable.map(str::to_owned) {
+        return problem(Reason::ArgumentName(name));
+    }
     let governed = Governed::of(&schema)
         .with(spec.url_arguments.iter().copied())
         .without(spec.free_arguments.iter().copied().chain(said_to_be_none(&schema)))

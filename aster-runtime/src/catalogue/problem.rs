@@ -70,6 +70,8 @@ pub enum Reason {
         /// What `TIERS` has; nothing where it is too short.
         listed: Option<Tier>,
     },
+    /// An argument of a native tool has a name that not every provider takes: one outside `[A-Za-z0-9_.-]{1,64}`.
+    ArgumentName(String),
     /// The URI of a resource cannot be used; why.
     Uri(String),
     /// The definition is larger than the limit.
@@ -133,6 +135,11 @@ impl fmt::Display for Reason {
             Self::OtherTier { said, listed: None } => {
                 write!(f, "its attribute says {said}, and `TIERS` of its server says nothing")
             }
+            Self::ArgumentName(name) => write!(
+                f,
+                "the argument `{}` has a name that not every provider takes; use `[A-Za-z0-9_.-]`, at most 64 characters",
+                text::one_line(name, 100)
+            ),
             Self::Uri(why) => write!(f, "the URI cannot be used: {why}"),
             Self::TooLarge { bytes, limit } => {
                 write!(f, "the definition has {bytes} bytes, the limit is {limit}")
