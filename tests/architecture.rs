@@ -57,6 +57,24 @@ fn every_code_has_one_ui_test_that_pins_what_is_printed() {
     }
 }
 
+/// The harness takes `tests/ui/*/a*.rs`; `pass/` has test targets of its own, and `files/` what the others read.
+#[test]
+fn every_ui_test_is_run_and_blessed() {
+    let ui = root().join("tests/ui");
+    let sources: Vec<PathBuf> = files(&ui)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter(|path| !["pass", "files"].iter().any(|other| path.starts_with(ui.join(other))))
+        .collect();
+    assert!(sources.len() > 100, "{}", sources.len());
+    for source in sources {
+        let name = source.file_name().unwrap().to_string_lossy();
+        let is_in_a_category = source.parent().unwrap().parent() == Some(&*ui);
+        assert!(name.starts_with('a') && is_in_a_category, "no one runs {}", source.display());
+        assert!(source.with_extension("stderr").exists(), "{} is not blessed", source.display());
+    }
+}
+
 /// What the table says of each code: the rule of those that the macros report, the mistake of those that others do.
 fn titles(table: &str) -> Vec<(String, String)> {
     let rows = table.lines().filter_map(|line| line.strip_prefix("//! | A"));

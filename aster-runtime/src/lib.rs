@@ -272,7 +272,7 @@ pub use aster_macros::mcp_server;
 /// | `hot` | listed first in a manifest, with its signature | listed in its turn |
 /// | `alias` | a name that the tool had before: calls by it arrive, and rules that name it hold | none |
 /// | `egress("…", …)` | the hosts that its URLs may name, `*.` before one for all below it | those of the host's policy |
-/// | `schema` | the path of a constant `&'static str`: the input schema as JSON, byte for byte, see below | made of the parameters |
+/// | `schema` | the path of a constant `&'static str`: the input schema as JSON, sent as the same JSON, in the same order, on one line; see below | made of the parameters |
 /// | `server` | the server of a free function | the package's name, with `_` for `-` |
 /// | `crate` | the path under which a facade re-exports this crate, for a free function | `::aster_runtime` |
 ///
@@ -310,7 +310,7 @@ pub use aster_macros::mcp_server;
 ///
 /// With `schema = SCHEMA` the tool has one parameter, which is the whole object of arguments: a [`JsonObject`], or a struct
 /// that derives `serde::Deserialize` and `schemars::JsonSchema`. Arguments are checked against the constant, and a schema
-/// that is none is a problem of the catalogue at start-up. Egress is as for a flattened struct.
+/// that is none, or with a property outside `[A-Za-z0-9_.-]{1,64}`, is a problem of the catalogue at start-up. Egress is as for a flattened struct.
 ///
 /// The result is anything that is [`IntoToolResult`]: text, numbers, `bool`, `()`, [`Json`] of any serialisable value,
 /// [`Image`], [`Audio`], [`Resource`], a list of [`Content`], or a `Result` of these.
