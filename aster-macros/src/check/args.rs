@@ -4,7 +4,7 @@ use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{
     Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat,
-    PathArguments, PathSegment, Type, TypeReference, UnOp,
+    PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp,
 };
 
 use super::signature::impl_trait;
@@ -613,16 +613,14 @@ fn owned(kind: Kind, ty: &Type, may_be_context: bool, errors: &mut Errors) -> bo
     let mut search = Borrowed::default();
     search.visit_type(ty);
     if let Some(reference) = search.reference {
-        let owned = match bare(&reference.elem) {
-            Type::Path(path) if path.path.is_ident("str") => "use `String`".to_owned(),
-            Type::Slice(slice) => format!("use `Vec<{}>`", slice.elem.to_token_stream()),
-            other @ Type::Path(_) if may_be_context => {
-                let ty = other.to_token_stream();
+        let help = match (bare(&reference.elem), owned_form(&reference.elem)) {
+            (Type::Path(path), Some(ty)) if may_be_context && unsized_path(path).is_none() => {
                 format!("use `{ty}`; if it is the context, write `&ToolContext` under its own name")
             }
-            other => format!("use `{}`", other.to_token_stream()),
+            (_, Some(ty)) => format!("use `{ty}`"),
+            (_, None) => codes::BORROWED.help.to_owned(),
         };
-        errors.push_with_help(&reference, &codes::BORROWED, "an argument cannot be borrowed", owned);
+        errors.push_with_help(&reference, &codes::BORROWED, "an argument cannot be borrowed", help);
         return false;
     }
     if let Some(lifetime) = search.lifetime {
@@ -630,6 +628,41 @@ fn owned(kind: Kind, ty: &Type, may_be_context: bool, errors: &mut Errors) -> bo
         return false;
     }
     true
+}
+
+/// What to write for what a reference points to; `None` where no type is known that owns it.
+fn owned_form(ty: &Type) -> Option<String> {
+    match bare(ty) {
+        Type::Reference(reference) => owned_form(&reference.elem),
+        Type::Slice(slice) => Some(format!("Vec<{}>", owned_form(&slice.elem)?)),
+        Type::TraitObject(_) => None,
+        Type::Path(path) => {
+            let Some(owner) = unsized_path(path) else { return Some(written(path)) };
+            let mut path = path.clone();
+            if let Some(last) = path.path.segments.last_mut() {
+                last.ident = Ident::new(owner, last.ident.span());
+            }
+            Some(written(path))
+        }
+        other => Some(written(other)),
+    }
+}
+
+/// The type that owns one of the standard library's that have no size.
+fn unsized_path(path: &TypePath) -> Option<&'static str> {
+    let last = path.path.segments.last()?;
+    Some(match last.ident.to_string().as_str() {
+        "str" => "String",
+        "Path" => "PathBuf",
+        "OsStr" => "OsString",
+        "CStr" => "CString",
+        _ => return None,
+    })
+}
+
+/// A type as one writes it.
+fn written(ty: impl ToTokens) -> String {
+    ty.to_token_stream().to_string().replace(" :: ", "::").replace(" < ", "<").replace(" >", ">")
 }
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! A server as a whole.
 
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
 use syn::visit::Visit;
 use syn::{GenericParam, Ident, Lifetime, LitStr, Path, Type};
@@ -88,7 +88,8 @@ fn of_module(module: &Module, options: &ServerOptions, errors: &mut Errors) -> O
     let header = &module.header;
     if !module.is_inline() {
         let what = format!("the body of `mod {}` is not here", header.ident);
-        errors.push(header, &codes::FILE_MODULE, what);
+        let (keyword, ident) = (&header.mod_token, &header.ident);
+        errors.push(quote!(#keyword #ident), &codes::FILE_MODULE, what);
         return None;
     }
     let default = header.ident.unraw().to_string();

@@ -146,7 +146,7 @@ pub(crate) fn self_type(signature: &Signature) -> Option<Ident> {
 fn returned(noun: &str, signature: &Signature, errors: &mut Errors) {
     let ReturnType::Type(_, ty) = &signature.output else { return };
     if let Type::Never(never) = bare(ty) {
-        errors.push(never, &codes::OUTPUT, format!("{noun} `{}` returns nothing", signature.ident));
+        errors.push(never, &codes::OUTPUT, format!("{noun} `{}` never returns", signature.ident));
     }
     if let Some(future) = boxed_future(ty) {
         let what = format!("{noun} `{}` returns a future, and not what it gives", signature.ident);

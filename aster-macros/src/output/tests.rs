@@ -188,13 +188,26 @@ fn a_method_without_its_server_stays_alone() {
             fn fetch() -> Json<Self> {}
         ),
         quote!(
-            fn fetch();
+            fn fetch() -> Self;
         ),
     ] {
         let (tokens, errors) = tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #method));
-        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(!errors.is_empty());
         assert!(tokens.to_string().ends_with(&method.to_string()), "{tokens}");
     }
+}
+
+#[test]
+fn a_body_that_is_missing_is_stood_in_for() {
+    let output = tool(
+        quote!(tier = Standard),
+        quote!(
+            #[doc = "Fetches a page."]
+            fn fetch(page: &Page) -> u8;
+        ),
+    );
+    assert_eq!(output.1.len(), 2, "{:?}", output.1);
+    assert!(output.0.to_string().ends_with("-> u8 { loop { } }"), "{}", output.0);
 }
 
 #[test]
@@ -260,10 +273,36 @@ fn help_knows_the_case() {
     );
     assert_eq!(
         help(quote!(
-            fn fetch(first: u8, second: &Path) {}
+            fn fetch(first: u8, second: &Page) {}
         )),
-        "help: use `Path`"
+        "help: use `Page`"
     );
+    for (borrowed, owned) in [
+        (quote!(&Path), "help: use `PathBuf`"),
+        (quote!(&std::path::Path), "help: use `std::path::PathBuf`"),
+        (quote!(&OsStr), "help: use `OsString`"),
+        (quote!(&mut CStr), "help: use `CString`"),
+        (quote!(&&str), "help: use `String`"),
+        (quote!(&[&str]), "help: use `Vec<String>`"),
+        (quote!(&[Option<u8>]), "help: use `Vec<Option<u8>>`"),
+        (quote!(&dyn Display), "help: use an owned type"),
+    ] {
+        assert_eq!(help(quote!(fn fetch(page: #borrowed) {})), owned);
+    }
+}
+
+#[test]
+fn an_entry_point_is_no_tool() {
+    for attribute in [quote!(#[tokio::main]), quote!(#[test]), quote!(#[tokio::test(start_paused = true)])] {
+        let (_, errors) =
+            tool(quote!(tier = Standard), quote!(#[doc = "Fetches a page."] #attribute fn fetch() {}));
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        let path = attribute.to_string().split('(').next().unwrap().replace([' ', ']'], "");
+        assert!(
+            error.to_string().starts_with(&format!("`{path}]` cannot stand beside `#[mcp_tool]`\nhelp: ")),
+            "{error}"
+        );
+    }
 }
 
 #[test]
