@@ -310,7 +310,8 @@ pub use aster_macros::mcp_server;
 ///
 /// With `schema = SCHEMA` the tool has one parameter, which is the whole object of arguments: a [`JsonObject`], or a struct
 /// that derives `serde::Deserialize` and `schemars::JsonSchema`. Arguments are checked against the constant, and a schema
-/// that is none, or with a property outside `[A-Za-z0-9_.-]{1,64}`, is a problem of the catalogue at start-up. Egress is as for a flattened struct.
+/// that is none, or with a property outside `[A-Za-z0-9_.-]{1,64}`, is a problem of the catalogue at start-up. Egress is as
+/// for a flattened struct.
 ///
 /// The result is anything that is [`IntoToolResult`]: text, numbers, `bool`, `()`, [`Json`] of any serialisable value,
 /// [`Image`], [`Audio`], [`Resource`], a list of [`Content`], or a `Result` of these.
