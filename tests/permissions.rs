@@ -227,6 +227,42 @@ async fn rules_that_become_stricter_meanwhile_count() {
     }
 }
 
+/// Adds a rule while a human is asked about a call, and approves.
+struct Adds(watch::Sender<Arc<Rules>>, fn() -> Vec<Rule>);
+
+impl Approver for Adds {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.0.send_replace(Arc::new(Rules::new(self.1())));
+        Box::pin(async { Approval::once("whoever was asked") })
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_one_rule_is_none_to_another() {
+    fn asks(place: &'static str, reason: &str) -> Rule {
+        Rule::new(Action::Ask, place).reason(reason).tools(["desk/keep"]).unwrap()
+    }
+    fn one() -> Vec<Rule> {
+        vec![asks("rules:7", "it is kept")]
+    }
+    let cases: [(fn() -> Vec<Rule>, _); 4] = [
+        (one, None),
+        (|| vec![asks("rules:7", "it is kept"), asks("rules:9", "it leaves")], Some(Check::Changed)),
+        (|| vec![asks("rules:7", "it leaves")], Some(Check::Changed)),
+        (Vec::new, None),
+    ];
+    for (then, denied) in cases {
+        let calls = Arc::default();
+        let (rules, receiver) = watch::channel(Arc::new(Rules::new(one())));
+        let builder = builder(&calls).follow_rules(receiver).approver(Arc::new(Adds(rules, then)));
+        let session = builder.build().await.unwrap().session(Profile::new("t")).unwrap();
+        let arguments = json!({"text": "x"}).as_object().unwrap().clone();
+        let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
+        assert_eq!(completed.denied, denied, "{}", completed.result.to_text());
+        assert_eq!(calls.load(Ordering::SeqCst), usize::from(denied.is_none()));
+    }
+}
+
 /// Says the same of every call.
 struct Says(Verdict);
 

@@ -198,8 +198,9 @@ async fn check_same_rules(
     }
     let now = hear(rule(&now, call).await, judged, call);
     check_rules(&now)?;
-    let unasked = ruling.requirement == Requirement::Run && now.requirement != Requirement::Run;
-    if unasked {
+    // An answer is one to what was asked then, and none to another rule or another reason.
+    let asks = matches!(now.requirement, Requirement::Ask(_));
+    if asks && (&now.requirement, &now.asking) != (&ruling.requirement, &ruling.asking) {
         let message = "the rules changed while the call was decided; nothing was called. Call it again";
         return Err(denied_by(&now.rule, Check::Changed, message.to_owned()));
     }
