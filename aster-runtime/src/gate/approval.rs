@@ -352,7 +352,8 @@ impl Approver for Terminal {
                     Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
                 }
                 Ok(Err(_)) | Err(_) => {
-                    Approval::Denied { reason: "the terminal cannot be read; nothing was called".to_owned() }
+                    let hint = "mend the terminal that Aster was started from, which cannot be read";
+                    Approval::Unasked { hint: Some(hint.to_owned()) }
                 }
             }
         })
