@@ -947,6 +947,12 @@ impl HostSession {
         }
     }
 
+    /// Another run of the same profile that shares the limits of this one.
+    #[cfg(feature = "serve-http")]
+    pub(crate) fn sharing(&self) -> Self {
+        Self { session: Arc::new(self.session.sharing()), ..self.another() }
+    }
+
     /// The session: identity and what it has described.
     #[must_use]
     pub fn session(&self) -> &Session {

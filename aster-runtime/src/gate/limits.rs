@@ -95,7 +95,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limit of every session.
+    /// The limit of every session. Callers over HTTP whom nobody can tell apart have one together.
     #[must_use]
     pub fn session(mut self, limit: Limit) -> Self {
         self.session = limit;
@@ -202,7 +202,7 @@ impl Limits {
         let tool = self.tools.iter().find(|(glob, _)| call.tool.ids().any(|id| glob.is_match(id.as_str())));
         let limits = [
             (!self.session.is_none())
-                .then(|| (Measured::Session(call.session.id().to_owned()), self.session)),
+                .then(|| (Measured::Session(call.session.share().key.clone()), self.session)),
             self.servers.get(id.server()).map(|limit| (Measured::Server(id.server().to_owned()), *limit)),
             tool.map(|(_, limit)| (Measured::Tool(id.as_str().to_owned()), *limit)),
         ];
