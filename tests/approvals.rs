@@ -13,6 +13,7 @@ use aster_runtime::gate::approval::{
     Approval, ApprovalRequest, ApprovalScope, Approver, Desk, MAX_WAITING, MAX_WAITING_OF_SESSION, Race,
 };
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
+use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
 use aster_runtime::testing::Recording;
 use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolResult};
@@ -351,4 +352,15 @@ async fn one_session_leaves_the_others_their_places() {
     while desk.waiting().len() == MAX_WAITING_OF_SESSION {
         sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_whose_rate_is_used_up() {
+    let human = Approves::new(ApprovalScope::Once);
+    let limits = Limits::default().server("desk", Limit::default().per_minute(1));
+    let host = builder(human.clone()).limits(limits).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    assert_eq!(call(&session, "desk/burn", "x").await.outcome, Outcome::Ok);
+    assert_eq!(call(&session, "desk/burn", "x").await.denied, Some(Check::Limit));
+    assert_eq!(human.asked(), 1);
 }

@@ -95,6 +95,7 @@ pub async fn admit(
     let by = match (&ruling.requirement, &ruling.rule) {
         (Requirement::Ask(why), place) => {
             tier = Tier::Restricted;
+            gate.limits.look(&call)?;
             let cause = Cause { why, asking: &ruling.asking, rules };
             match approval::ask(gate, &call, &cause, client).await {
                 Approval::Approved { by, .. } => match place {
