@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -915,6 +916,12 @@ impl Ran {
         let message = redactor.redact(&error.to_string()).into_owned();
         Self { outcome, error: Some((kind, message.clone())), result: refusal(message) }
     }
+
+    /// The same for whoever waits no more: what no hook has judged to the end, nobody is told.
+    fn given_up(self) -> Self {
+        let told = "the call was cancelled when it had run, and its result is withheld".to_owned();
+        Self { result: refusal(told), ..self }
+    }
 }
 
 impl From<BridgeError> for Ended {
@@ -1116,6 +1123,7 @@ impl HostSession {
         let mut trail = self.trail(options.client(), &call_id, requested);
         let cancellation = options.cancellation.clone();
         let span = self.span(&target, &call_id);
+        let has_run = AtomicBool::new(false);
         let way = async {
             self.started(&[target.requested()]).await;
             let sight = self.sight();
@@ -1154,6 +1162,7 @@ impl HostSession {
             let dispatched = Instant::now();
             let mut ran =
                 Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
+            has_run.store(true, Ordering::Relaxed);
             if let Some(call) = &sent {
                 let done = Done {
                     call,
@@ -1161,7 +1170,14 @@ impl HostSession {
                     failed: ran.outcome != Outcome::Ok,
                     duration: dispatched.elapsed(),
                 };
-                ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
+                let judged = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said);
+                let judged = tokio::select! {
+                    biased;
+                    () = cancellation.cancelled() => None,
+                    judged = judged => Some(judged),
+                };
+                let Some(judged) = judged else { return Ok(ran.given_up()) };
+                ran.result = judged;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
             let result = gate::bound(&shared.gate.limits, tool.id(), result);
@@ -1171,9 +1187,16 @@ impl HostSession {
             };
             Ok(ran)
         };
+        let cancelled = async {
+            cancellation.cancelled().await;
+            // What has run is not undone, and must not be recorded as if it had not.
+            if has_run.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         let ended = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(Ended::Cancelled),
+            () = cancelled => Err(Ended::Cancelled),
             ended = way.instrument(span.clone()) => ended,
         };
         if let Some(tier) = trail.tier() {
