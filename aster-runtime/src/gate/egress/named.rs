@@ -202,7 +202,23 @@ fn is_at_home(word: &str) -> bool {
 /// The URLs that a text may be to those who read it leniently, as [`hosts`] does.
 pub(crate) fn readings(text: &str) -> Vec<String> {
     let texts = iter::once(text).chain(several(text, Sort::Text)).map(unwrapped);
-    texts.flat_map(|text| other_reading(&text).into_iter().chain([text])).collect()
+    let completed = texts.flat_map(|text| completions(&text).into_iter().chain([text]));
+    completed.flat_map(|text| other_reading(&text).into_iter().chain([text])).collect()
+}
+
+/// The URLs of the web that a text without a scheme may be to those who complete it.
+fn completions(text: &str) -> Vec<String> {
+    let slashes = text.replace('\\', "/");
+    // A number is hardly a host.
+    let is_host = || alone(&slashes, Sort::Url).is_some() && slashes.parse::<f64>().is_err();
+    let begins = if slashes.starts_with("//") {
+        ":"
+    } else if scheme(text).is_none() && is_host() {
+        "://"
+    } else {
+        return Vec::new();
+    };
+    ["https", "http"].map(|scheme| format!("{scheme}{begins}{text}")).into()
 }
 
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.

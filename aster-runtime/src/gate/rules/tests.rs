@@ -708,6 +708,12 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         "https://evil.example/a/%2e%2e/admin",
         "https://example.com\\@evil.example/admin",
         "https://example.com/\nhttps://evil.example/admin",
+        "https://evil.example/x%2f..%2fadmin",
+        "evil.example/admin",
+        "evil.example:443/admin",
+        "user@evil.example/x/../admin",
+        "//evil.example/admin",
+        "\\\\evil.example\\admin",
     ] {
         assert!(matches(&of(Action::Deny), text), "{text}");
         let plainly = text == "https://evil.example:443/admin" || text.contains("%2e");
@@ -717,5 +723,10 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         ["https://evil.example/", "https://evil.example@example.com/admin", "https://example.com/admin"]
     {
         assert!(!matches(&of(Action::Deny), text), "{text}");
+    }
+    // What is no host is completed to none.
+    let any = Rule::new(Action::Ask, "f:1").argument("/u", [Test::url(["https://*"]).unwrap()]).unwrap();
+    for text in ["a word", "word", "3.14", "mailto:someone@evil.example", "/evil.example"] {
+        assert!(!matches(&any, text), "{text}");
     }
 }
