@@ -336,6 +336,24 @@ async fn a_path_through_a_link_is_where_it_leads() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_relative_path_is_read_from_where_its_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let file = root.join("permissions.yaml");
+    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display()))
+        .unwrap();
+    let calls = Arc::default();
+    let builder = builder(&calls).rules(RuleFiles::of_user(&file).read().rules);
+    let host = TestHost::start(builder.server_directory("files", &root), Profile::new("t"), []).await;
+    let of = async |id: &str, argument: &str, path: &str| host.call(id, json!({argument: path})).await.denied;
+    assert_eq!(of("files/read", "path", "secret/key").await, Some(Check::Rule));
+    assert_eq!(of("files/read", "path", "open/../secret").await, Some(Check::Rule));
+    assert_eq!(of("files/read", "path", "open").await, None);
+    assert_eq!(of("desk/keep", "text", "secret/key").await, None, "another server runs here");
+}
+
 /// Lets a link lead elsewhere while it is asked, and approves.
 #[cfg(unix)]
 struct Swaps(std::path::PathBuf);

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -165,6 +166,16 @@ impl HostBuilder {
     #[must_use]
     pub fn with_upstream(mut self, upstream: Arc<dyn Upstream>) -> Self {
         self.upstreams.push(upstream);
+        self
+    }
+
+    /// Says where an external server runs, where that is not the directory of this process: rules read the relative paths in
+    /// its calls from there too.
+    #[must_use]
+    pub fn server_directory(mut self, server: impl Into<String>, directory: impl AsRef<Path>) -> Self {
+        // One that is relative is so to this process.
+        let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
+        self.gate.directories.insert(server.into(), directory);
         self
     }
 
@@ -1080,7 +1091,7 @@ impl HostSession {
     /// about paths, the file system is asked where they lead.
     #[must_use]
     pub fn ruling(&self, tool: &Tool, arguments: &JsonObject) -> (Ruling, Vec<Rule>) {
-        gate::explain(&self.shared.rules(), &self.session, tool, arguments)
+        gate::explain(&self.shared.gate, &self.shared.rules(), &self.session, tool, arguments)
     }
 
     /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
