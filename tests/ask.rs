@@ -553,7 +553,8 @@ async fn a_call_that_finds_no_room_leaves_the_others_theirs() {
     // Nor is anything called without the approval that cannot be asked for.
     let delete = json!({"name": "delete", "arguments": {"what": "it"}});
     let refused = client.ask("tools/call", delete).await;
-    assert!(text(&refused).ends_with("try again in 500 seconds; nothing was called"), "{refused}");
+    assert!(text(&refused).contains("Nothing was called"), "{refused}");
+    assert!(text(&refused).ends_with("try again in 500 seconds"), "{refused}");
     for (questions, state) in &parked[..31] {
         client.answer(&call, state, &[(questions[0].0.clone(), answer.clone())]).await;
         assert_eq!(text(&client.message().await), "Ann is 7");
@@ -767,7 +768,7 @@ async fn a_trusted_client_can_say_how_far_its_approval_goes() {
         let told = client.message().await;
         if scope == "ever" {
             // What is none of the choices answers nothing.
-            assert!(text(&told).ends_with("; nothing was called"), "{told}");
+            assert!(text(&told).contains("Nothing was called"), "{told}");
         } else {
             assert_eq!(text(&told), "it is deleted");
         }
