@@ -10,9 +10,10 @@ use std::time::Duration;
 use aster_runtime::call::{Check, Completed, Outcome, Proposed};
 use aster_runtime::catalogue::Tool;
 use aster_runtime::gate::approval::{
-    Approval, ApprovalRequest, ApprovalScope, Approver, Desk, MAX_WAITING, Race,
+    Approval, ApprovalRequest, ApprovalScope, Approver, Desk, MAX_WAITING, MAX_WAITING_OF_SESSION, Race,
 };
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
+use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
 use aster_runtime::testing::Recording;
 use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolResult};
@@ -297,9 +298,8 @@ async fn a_call_waits_at_the_desk_until_somebody_answers_anywhere() {
 async fn no_more_calls_wait_than_a_human_can_read() {
     let desk = Arc::new(Desk::default());
     let host = builder(desk.clone()).build().await.unwrap();
-    let session = Arc::new(host.session(Profile::new("t")).unwrap());
     let call = || {
-        let session = Arc::clone(&session);
+        let session = host.session(Profile::new("t")).unwrap();
         tokio::spawn(async move { call_by(&session, "desk/burn", "x", None).await })
     };
     let waiting: Vec<_> = (0..MAX_WAITING).map(|_| call()).collect();
@@ -330,4 +330,37 @@ async fn no_more_calls_wait_than_a_human_can_read() {
     }
     assert!(desk.answer(&desk.waiting()[0].request.call_id, Approval::once("a human")));
     assert_eq!(last.await.unwrap().outcome, Outcome::Ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_session_leaves_the_others_their_places() {
+    let desk = Arc::new(Desk::default());
+    let host = builder(desk.clone()).build().await.unwrap();
+    let session = || Arc::new(host.session(Profile::new("t")).unwrap());
+    let call = |session: &Arc<HostSession>| {
+        let session = Arc::clone(session);
+        tokio::spawn(async move { call_by(&session, "desk/burn", "x", None).await })
+    };
+    let (greedy, other) = (session(), session());
+    let _waiting: Vec<_> = (0..MAX_WAITING_OF_SESSION).map(|_| call(&greedy)).collect();
+    while desk.waiting().len() < MAX_WAITING_OF_SESSION {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let told = call(&greedy).await.unwrap().result.to_text();
+    assert!(told.starts_with("8 calls of this session wait for a human already"), "{told}");
+    let _other = call(&other);
+    while desk.waiting().len() == MAX_WAITING_OF_SESSION {
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_whose_rate_is_used_up() {
+    let human = Approves::new(ApprovalScope::Once);
+    let limits = Limits::default().server("desk", Limit::default().per_minute(1));
+    let host = builder(human.clone()).limits(limits).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    assert_eq!(call(&session, "desk/burn", "x").await.outcome, Outcome::Ok);
+    assert_eq!(call(&session, "desk/burn", "x").await.denied, Some(Check::Limit));
+    assert_eq!(human.asked(), 1);
 }

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, Record};
-use aster_runtime::gate::approval::ClientApprover;
+use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver, ClientApprover, Race};
 use aster_runtime::serve::{ServeError, Shape, over};
 use aster_runtime::tool::{AskError, ClientAnswer, ClientRequest, Elicitation, Elicited, LogLevel, Sampling};
 use aster_runtime::{Host, Profile, ToolContext, catalogue, mcp_server};
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -552,7 +553,8 @@ async fn a_call_that_finds_no_room_leaves_the_others_theirs() {
     // Nor is anything called without the approval that cannot be asked for.
     let delete = json!({"name": "delete", "arguments": {"what": "it"}});
     let refused = client.ask("tools/call", delete).await;
-    assert!(text(&refused).ends_with("try again in 500 seconds; nothing was called"), "{refused}");
+    assert!(text(&refused).contains("Nothing was called"), "{refused}");
+    assert!(text(&refused).ends_with("try again in 500 seconds"), "{refused}");
     for (questions, state) in &parked[..31] {
         client.answer(&call, state, &[(questions[0].0.clone(), answer.clone())]).await;
         assert_eq!(text(&client.message().await), "Ann is 7");
@@ -766,7 +768,7 @@ async fn a_trusted_client_can_say_how_far_its_approval_goes() {
         let told = client.message().await;
         if scope == "ever" {
             // What is none of the choices answers nothing.
-            assert!(text(&told).ends_with("; nothing was called"), "{told}");
+            assert!(text(&told).contains("Nothing was called"), "{told}");
         } else {
             assert_eq!(text(&told), "it is deleted");
         }
@@ -799,8 +801,42 @@ async fn what_is_too_long_to_be_shown_whole_is_not_approved() {
     let mut client = Client::of(trusting(&["tester"]), true, everything()).await;
     let call = json!({"name": "delete", "arguments": {"what": "x".repeat(40_000)}});
     let told = client.ask("tools/call", call).await;
-    assert_eq!(text(&told), "the call is too long for a client to show it whole; nothing was called");
+    assert!(text(&told).contains("nobody can be asked here. Nothing was called"), "{told}");
+    assert!(text(&told).ends_with("the call is too long for a client to show it whole"), "{told}");
     assert_eq!(client.end().await.only()["decision"], json!({"denied": "approval"}));
+}
+
+/// Approves when it has been asked.
+struct Approves;
+
+impl Approver for Approves {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async {
+            // The client's question fails at once.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Approval::once("another human")
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_fails_leaves_the_answer_to_others() {
+    let own = || ClientApprover::new(["tester"]);
+    let race = Race::new([Arc::new(own()) as Arc<dyn Approver>, Arc::new(Approves)]);
+    for approver in [Arc::new(race) as Arc<dyn Approver>, Arc::new(own().or(Arc::new(Approves)))] {
+        let host = || Host::builder().approver(Arc::clone(&approver));
+        let what = "x".repeat(40_000);
+        let mut client = Client::of(host(), true, everything()).await;
+        let told = client.ask("tools/call", json!({"name": "delete", "arguments": {"what": what}})).await;
+        assert_eq!(text(&told), format!("{what} is deleted"));
+        assert_eq!(client.end().await.only()["decision"], json!({"admitted": "another human"}));
+
+        // One that goes while it is asked has said nothing.
+        let mut client = Client::of(host(), false, everything()).await;
+        client.begin(&json!({"name": "delete", "arguments": {"what": "it"}}), 1).await;
+        client.output.shutdown().await.unwrap();
+        assert_eq!(text(&client.message().await), "it is deleted");
+    }
 }
 
 #[tokio::test]

@@ -227,6 +227,42 @@ async fn rules_that_become_stricter_meanwhile_count() {
     }
 }
 
+/// Adds a rule while a human is asked about a call, and approves.
+struct Adds(watch::Sender<Arc<Rules>>, fn() -> Vec<Rule>);
+
+impl Approver for Adds {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.0.send_replace(Arc::new(Rules::new(self.1())));
+        Box::pin(async { Approval::once("whoever was asked") })
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_one_rule_is_none_to_another() {
+    fn asks(place: &'static str, reason: &str) -> Rule {
+        Rule::new(Action::Ask, place).reason(reason).tools(["desk/keep"]).unwrap()
+    }
+    fn one() -> Vec<Rule> {
+        vec![asks("rules:7", "it is kept")]
+    }
+    let cases: [(fn() -> Vec<Rule>, _); 4] = [
+        (one, None),
+        (|| vec![asks("rules:7", "it is kept"), asks("rules:9", "it leaves")], Some(Check::Changed)),
+        (|| vec![asks("rules:7", "it leaves")], Some(Check::Changed)),
+        (Vec::new, None),
+    ];
+    for (then, denied) in cases {
+        let calls = Arc::default();
+        let (rules, receiver) = watch::channel(Arc::new(Rules::new(one())));
+        let builder = builder(&calls).follow_rules(receiver).approver(Arc::new(Adds(rules, then)));
+        let session = builder.build().await.unwrap().session(Profile::new("t")).unwrap();
+        let arguments = json!({"text": "x"}).as_object().unwrap().clone();
+        let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
+        assert_eq!(completed.denied, denied, "{}", completed.result.to_text());
+        assert_eq!(calls.load(Ordering::SeqCst), usize::from(denied.is_none()));
+    }
+}
+
 /// Says the same of every call.
 struct Says(Verdict);
 
@@ -298,6 +334,24 @@ async fn a_path_through_a_link_is_where_it_leads() {
     for path in ["open", "open/key", "secrets", "open/door/../open"] {
         assert_eq!(keep(root.join(path)).await, None, "{path}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_relative_path_is_read_from_where_its_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let file = root.join("permissions.yaml");
+    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display()))
+        .unwrap();
+    let calls = Arc::default();
+    let builder = builder(&calls).rules(RuleFiles::of_user(&file).read().rules);
+    let host = TestHost::start(builder.server_directory("files", &root), Profile::new("t"), []).await;
+    let of = async |id: &str, argument: &str, path: &str| host.call(id, json!({argument: path})).await.denied;
+    assert_eq!(of("files/read", "path", "secret/key").await, Some(Check::Rule));
+    assert_eq!(of("files/read", "path", "open/../secret").await, Some(Check::Rule));
+    assert_eq!(of("files/read", "path", "open").await, None);
+    assert_eq!(of("desk/keep", "text", "secret/key").await, None, "another server runs here");
 }
 
 /// Lets a link lead elsewhere while it is asked, and approves.

@@ -14,7 +14,7 @@ use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
-use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
+use aster_runtime::gate::hooks::{Done, Failure, Hook, Review, Verdict};
 use aster_runtime::gate::limits::Limits;
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
@@ -404,6 +404,36 @@ async fn a_cancelled_and_a_dropped_call_are_recorded_once() {
     drop(call);
     let outcomes: Vec<Value> = audit.outcomes().iter().map(|record| record["outcome"].clone()).collect();
     assert_eq!(outcomes, ["cancelled", "cancelled"]);
+}
+
+/// Never comes to an end with a result.
+struct Ponders(Arc<Notify>);
+
+impl Hook for Ponders {
+    fn after<'a>(&'a self, _: Done<'a>) -> BoxFuture<'a, Result<Review, Failure>> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn what_is_cancelled_when_it_has_run_has_run() {
+    let (desk, audit, pondering) = (Desk::default(), Arc::new(Recorder::default()), Arc::new(Notify::new()));
+    let hook = Arc::new(Ponders(Arc::clone(&pondering)));
+    let host = Host::builder().with_server(desk).audit(audit.clone()).hook(hook).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let stop = CancellationToken::new();
+    let options = CallOptions { cancellation: stop.clone(), ..CallOptions::default() };
+    let arguments = json!({"a": 40, "b": 2}).as_object().unwrap().clone();
+    let cancel = async {
+        pondering.notified().await;
+        stop.cancel();
+    };
+    let (completed, ()) = tokio::join!(session.execute("desk/add", arguments, options), cancel);
+    assert_eq!(completed.outcome, Outcome::Ok);
+    let told = completed.result.to_text();
+    assert!(told.contains("was cancelled when it had run") && !told.contains("42"), "{told}");
+    assert_eq!(audit.outcomes()[0]["outcome"], "ok");
 }
 
 #[tokio::test]

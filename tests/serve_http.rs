@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Record};
+use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::serve::http::{self, HttpService, Options, Principal};
 use aster_runtime::serve::{ServeError, Shape};
 use aster_runtime::tool::AskError;
@@ -419,6 +420,33 @@ async fn nobody_in_particular_need_not_describe_in_the_modern_era() {
     assert_eq!(edge.client(true).execute("probe/echo", echo.clone()).await, "abc");
     let old = edge.client(false).begin().await;
     assert!(old.execute("probe/echo", echo).await.contains("describe"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_in_particular_has_the_limits_of_one_session() {
+    let probe = Probe { started: Arc::new(Semaphore::new(0)), release: Arc::new(Semaphore::new(0)) };
+    let limits = Limits::default().session(Limit::default().per_minute(2));
+    let host = Host::builder().with_server(probe).limits(limits).build().await.unwrap();
+    let options = Options::default().token("someone", "0123456789abcdef0123456789abcdef");
+    for (options, token) in [(Options::default(), None), (options, Some("0123456789abcdef0123456789abcdef"))]
+    {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listener =
+            http::bind(host.clone(), Profile::new("test"), Shape::Bridge, options, any).await.unwrap();
+        let mut client = Client::new(format!("http://{}/mcp", listener.address()), true);
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(stop.clone()));
+        if let Some(token) = token {
+            client = client.token(token);
+        }
+        for _ in 0..2 {
+            assert_eq!(client.execute("probe/echo", json!({"text": "abc"})).await, "abc");
+        }
+        let told = client.execute("probe/echo", json!({"text": "abc"})).await;
+        assert!(told.starts_with("this session may make 2 calls a minute"), "{told}");
+        stop.cancel();
+        serving.await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -270,6 +270,9 @@ async fn host(
     let pins = pin_files(config)?;
     for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
         builder = builder.with_upstream(upstream(server, &store, &pins, config));
+        if let Some(directory) = server.launch.as_ref().ok().and_then(|launch| launch.directory.as_ref()) {
+            builder = builder.server_directory(&server.name, directory);
+        }
     }
     if !matches!(which, Start::Look) {
         builder = builder.pins(Arc::new(pins));

@@ -229,6 +229,12 @@ fn a_call_waits_for_the_user_who_answers_with_the_command() {
         "{shown}"
     );
 
+    // What may be long is told of one call at a time.
+    let whole = sandbox.run(&["--json", "approve", id]).expect(0).json();
+    assert_eq!((&whole["id"], &whole["tool"], &whole["arguments"]), (&call["id"], &call["tool"], &json!({})));
+    assert!(whole["text"].as_str().unwrap().contains("wants to call peer/wipe"), "{whole}");
+    assert!(call.get("arguments").is_none() && call.get("text").is_none(), "{call}");
+
     // Whoever has not the token, or comes by a name that is not ours or from a page, is refused.
     let folder = sandbox.path("state/aster/approvals");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
@@ -256,6 +262,9 @@ fn a_call_waits_for_the_user_who_answers_with_the_command() {
     }
     assert_eq!(status(address, "POST /approvals/other", &[host, known], r#"{"approve": true}"#), 404);
     assert_eq!(status(address, "GET /approvals", &[host, known], ""), 200);
+    assert_eq!(status(address, &format!("GET /approvals/{id}"), &[host, known], ""), 200);
+    assert_eq!(status(address, &format!("GET /approvals/{id}"), &[host], ""), 401);
+    assert_eq!(status(address, "GET /approvals/other", &[host, known], ""), 404);
     assert!(!is_wiped(&sandbox));
 
     let answered = sandbox.run(&["--json", "approve", id, "--yes", "--scope", "session"]).expect(0).json();

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -164,6 +166,16 @@ impl HostBuilder {
     #[must_use]
     pub fn with_upstream(mut self, upstream: Arc<dyn Upstream>) -> Self {
         self.upstreams.push(upstream);
+        self
+    }
+
+    /// Says where an external server runs, where that is not the directory of this process: rules read the relative paths in
+    /// its calls from there too.
+    #[must_use]
+    pub fn server_directory(mut self, server: impl Into<String>, directory: impl AsRef<Path>) -> Self {
+        // One that is relative is so to this process.
+        let directory = std::path::absolute(&directory).unwrap_or_else(|_| directory.as_ref().to_owned());
+        self.gate.directories.insert(server.into(), directory);
         self
     }
 
@@ -915,6 +927,12 @@ impl Ran {
         let message = redactor.redact(&error.to_string()).into_owned();
         Self { outcome, error: Some((kind, message.clone())), result: refusal(message) }
     }
+
+    /// The same for whoever waits no more: what no hook has judged to the end, nobody is told.
+    fn given_up(self) -> Self {
+        let told = "the call was cancelled when it had run, and its result is withheld".to_owned();
+        Self { result: refusal(told), ..self }
+    }
 }
 
 impl From<BridgeError> for Ended {
@@ -945,6 +963,12 @@ impl HostSession {
             scope: Arc::clone(&self.scope),
             sight: Arc::clone(&self.sight),
         }
+    }
+
+    /// Another run of the same profile that shares the limits of this one.
+    #[cfg(feature = "serve-http")]
+    pub(crate) fn sharing(&self) -> Self {
+        Self { session: Arc::new(self.session.sharing()), ..self.another() }
     }
 
     /// The session: identity and what it has described.
@@ -1067,7 +1091,7 @@ impl HostSession {
     /// about paths, the file system is asked where they lead.
     #[must_use]
     pub fn ruling(&self, tool: &Tool, arguments: &JsonObject) -> (Ruling, Vec<Rule>) {
-        gate::explain(&self.shared.rules(), &self.session, tool, arguments)
+        gate::explain(&self.shared.gate, &self.shared.rules(), &self.session, tool, arguments)
     }
 
     /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
@@ -1110,6 +1134,7 @@ impl HostSession {
         let mut trail = self.trail(options.client(), &call_id, requested);
         let cancellation = options.cancellation.clone();
         let span = self.span(&target, &call_id);
+        let has_run = AtomicBool::new(false);
         let way = async {
             self.started(&[target.requested()]).await;
             let sight = self.sight();
@@ -1148,6 +1173,7 @@ impl HostSession {
             let dispatched = Instant::now();
             let mut ran =
                 Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
+            has_run.store(true, Ordering::Relaxed);
             if let Some(call) = &sent {
                 let done = Done {
                     call,
@@ -1155,7 +1181,14 @@ impl HostSession {
                     failed: ran.outcome != Outcome::Ok,
                     duration: dispatched.elapsed(),
                 };
-                ran.result = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said).await;
+                let judged = hooks::after(&shared.gate.hooks, done, &mut trail.heard().said);
+                let judged = tokio::select! {
+                    biased;
+                    () = cancellation.cancelled() => None,
+                    judged = judged => Some(judged),
+                };
+                let Some(judged) = judged else { return Ok(ran.given_up()) };
+                ran.result = judged;
             }
             let result = target.complete(tool, ran.result.with_notes(notes));
             let result = gate::bound(&shared.gate.limits, tool.id(), result);
@@ -1165,9 +1198,16 @@ impl HostSession {
             };
             Ok(ran)
         };
+        let cancelled = async {
+            cancellation.cancelled().await;
+            // What has run is not undone, and must not be recorded as if it had not.
+            if has_run.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         let ended = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Err(Ended::Cancelled),
+            () = cancelled => Err(Ended::Cancelled),
             ended = way.instrument(span.clone()) => ended,
         };
         if let Some(tier) = trail.tier() {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
+use crate::gate::approval;
 use crate::gate::egress::EgressPolicy;
 use crate::id::ToolId;
 
@@ -182,10 +184,20 @@ impl Profile {
 pub struct Session {
     id: String,
     profile: Profile,
+    share: Arc<Share>,
     calls: AtomicU32,
     described: Mutex<HashSet<(ToolId, String)>>,
     searches: Mutex<Searches>,
     approvals: Mutex<Approvals>,
+}
+
+/// What a session may have at once of what all use. Callers whom nobody can tell apart have one together.
+#[derive(Debug)]
+pub(crate) struct Share {
+    /// By what limits know it.
+    pub(crate) key: String,
+    /// The places of its calls that wait for a human.
+    pub(crate) questions: Semaphore,
 }
 
 /// The approvals of more than one call, by what was asked, and the rules under which it was: other rules may ask for
@@ -247,14 +259,27 @@ impl Session {
     /// A new run of `profile` under a fresh id.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
+        let id = uuid::Uuid::now_v7().to_string();
+        let questions = Semaphore::new(approval::MAX_WAITING_OF_SESSION);
         Self {
-            id: uuid::Uuid::now_v7().to_string(),
+            share: Arc::new(Share { key: id.clone(), questions }),
+            id,
             profile,
             calls: AtomicU32::new(0),
             described: Mutex::default(),
             searches: Mutex::default(),
             approvals: Mutex::default(),
         }
+    }
+
+    /// A new run of this one's profile that has no share of its own, but this one's.
+    #[cfg(feature = "serve-http")]
+    pub(crate) fn sharing(&self) -> Self {
+        Self { share: Arc::clone(&self.share), ..Self::new(self.profile.clone()) }
+    }
+
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
     }
 
     /// Remembers that a question was answered with yes, and by whom, until there are other rules.

@@ -446,3 +446,10 @@ async fn a_matcher_says_whom_a_hook_looks_at() {
         assert!(Matcher::regex(wrong).unwrap_err().to_string().contains("is no regular expression"));
     }
 }
+
+#[tokio::test]
+async fn a_hook_that_logs_much_is_heard_to_its_end() {
+    let body = "cat > /dev/null\nhead -c 300000 /dev/zero >&2 || exit 1\necho end >&2 || exit 1";
+    let bench = Bench::new().hook(Event::PreToolUse, &format!("set -e\n{body}"), as_is);
+    assert_eq!(bench.say().await, (Outcome::Ok, "hello".to_owned()));
+}

@@ -191,3 +191,20 @@ async fn sessions_have_limits_of_their_own_and_share_those_of_servers() {
     assert_eq!(call(&other, "room/look").await, None);
     assert!(call(&other, "room/look").await.unwrap().starts_with("the server `room`"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_place_uses_up_no_rate() {
+    let limit = Limit::default().concurrent(1).per_minute(2);
+    let bench = bench(Limits::default().server("room", limit).max_waiting(0)).await;
+    let (first, second) = tokio::join!(call(&bench.session, "room/stay"), call(&bench.session, "room/stay"));
+    assert!(first.is_none() && second.unwrap().contains("wait already"));
+    assert_eq!(call(&bench.session, "room/stay").await, None);
+    assert!(call(&bench.session, "room/stay").await.unwrap().contains("they are used up"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_waited_in_vain_is_told_to_wait_as_long() {
+    let bench = bench(Limits::default().server("room", Limit::default().concurrent(0))).await;
+    let told = call(&bench.session, "room/look").await.unwrap();
+    assert!(told.ends_with("none has ended for 30s. Nothing was called; try again in 30 s"), "{told}");
+}

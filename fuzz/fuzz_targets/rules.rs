@@ -70,7 +70,7 @@ fuzz_target!(|text: &str| {
     let other_way = reversed(&both);
     for tool in &*TOOLS {
         for caller in CALLERS {
-            let facts = Facts { caller, tool, arguments: &arguments, real: &as_written };
+            let facts = Facts { caller, tool, arguments: &arguments, directory: None, real: &as_written };
             let (before, after) = (alone.decide(&facts), both.decide(&facts));
             assert!(strictness(&before.requirement) <= strictness(&after.requirement), "{before:?} {after:?}");
             assert!(alone.hiding(caller, tool).is_none() || both.hiding(caller, tool).is_some());

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal};
 
 use aster_runtime::config::approvals;
 use aster_runtime::gate::approval::{ApprovalScope, decide};
-use aster_runtime::serve::http::approvals::{Client, WaitingCall};
+use aster_runtime::serve::http::approvals::{Client, WaitingCall, WholeCall};
 use aster_runtime::text::{one_line, visible};
 use serde::Serialize;
 
@@ -28,10 +28,10 @@ pub(crate) async fn run(arguments: &Approve, output: Output) -> Result<Exit, Fai
         (_, true) => None,
         _ if !output.is_json() && io::stdin().is_terminal() && io::stderr().is_terminal() => {
             // An unreadable terminal is a no.
-            decide(&call.text, call.remembers).unwrap_or(None)
+            decide(&whole(&client, id).await?.text, call.remembers).unwrap_or(None)
         }
         _ => {
-            output.report(&Shown(call))?;
+            output.report(&Shown(whole(&client, id).await?))?;
             return Ok(Exit::Success);
         }
     };
@@ -44,6 +44,14 @@ pub(crate) async fn run(arguments: &Approve, output: Output) -> Result<Exit, Fai
     }
     output.report(&Answered { id: call.id, tool: call.tool, approved: answer.is_some(), scope: answer })?;
     Ok(Exit::Success)
+}
+
+/// A call with its arguments.
+async fn whole(client: &Client, id: &str) -> Result<WholeCall, Failure> {
+    match client.whole(id).await {
+        Ok(call) => call.ok_or_else(|| no_longer(id)),
+        Err(error) => Err(Failure::new(Exit::Failed, format!("the call cannot be looked at: {error}"))),
+    }
 }
 
 /// All calls that wait, each with the endpoint that it waits at.
@@ -122,11 +130,11 @@ impl Report for List {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Shown(WaitingCall);
+struct Shown(WholeCall);
 
 impl Report for Shown {
     fn human(&self) -> String {
-        format!("{}Answer with `aster approve {} --yes`, or `--no`.", self.0.text, visible(&self.0.id))
+        format!("{}Answer with `aster approve {} --yes`, or `--no`.", self.0.text, visible(&self.0.call.id))
     }
 }
 

@@ -2,6 +2,7 @@
 //! takes nothing else. So no call is dispatched that has not passed every check.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -84,7 +85,7 @@ pub async fn admit(
     if clean_secrets(gate, outgoing, &mut call)? {
         heard.arguments = Some(call.arguments.clone());
     }
-    let ruling = rule(rules, &call).await;
+    let ruling = rule(gate, rules, &call).await;
     check_rules(&ruling)?;
     let unheard = matches!(ruling.requirement, Requirement::Ask(_));
     let ruling = hear(ruling, &judged, &call);
@@ -95,6 +96,7 @@ pub async fn admit(
     let by = match (&ruling.requirement, &ruling.rule) {
         (Requirement::Ask(why), place) => {
             tier = Tier::Restricted;
+            gate.limits.look(&call)?;
             let cause = Cause { why, asking: &ruling.asking, rules };
             match approval::ask(gate, &call, &cause, client).await {
                 Approval::Approved { by, .. } => match place {
@@ -120,8 +122,8 @@ pub async fn admit(
 }
 
 /// What the rules and the tier ask for.
-async fn rule(rules: &Arc<Rules>, call: &Proposed) -> Ruling {
-    asked(rules, call, Rules::decide).await.unwrap_or_else(|| {
+async fn rule(gate: &Gate, rules: &Arc<Rules>, call: &Proposed) -> Ruling {
+    asked(gate, rules, call, Rules::decide).await.unwrap_or_else(|| {
         let message = "the rules could not be asked; nothing was called";
         Ruling::new(Requirement::Deny(message.to_owned()))
     })
@@ -132,18 +134,21 @@ async fn outgoing(gate: &Gate, rules: &Arc<Rules>, call: &Proposed) -> Outgoing 
     if !rules.speak_of_secrets() {
         return gate.secrets.outgoing;
     }
-    let said = asked(rules, call, Rules::outgoing).await.unwrap_or(Some(Outgoing::Block));
+    let said = asked(gate, rules, call, Rules::outgoing).await.unwrap_or(Some(Outgoing::Block));
     said.unwrap_or(gate.secrets.outgoing)
 }
 
 /// What the rules say of a call; `None` where they panic.
 async fn asked<T: Send + 'static>(
+    gate: &Gate,
     rules: &Arc<Rules>,
     call: &Proposed,
     ask: fn(&Rules, &Facts<'_>) -> T,
 ) -> Option<T> {
-    let said =
-        move |rules: &Rules, call: &Proposed| ask(rules, &facts(&call.session, &call.tool, &call.arguments));
+    let directory = directory(gate, &call.tool).map(Path::to_owned);
+    let said = move |rules: &Rules, call: &Proposed| {
+        ask(rules, &facts(&call.session, &call.tool, &call.arguments, directory.as_deref()))
+    };
     if !rules.look_at_paths() {
         return Some(said(rules, call));
     }
@@ -154,18 +159,29 @@ async fn asked<T: Send + 'static>(
 
 /// What the rules make of a call that nobody makes, and all of them that match it.
 pub(crate) fn explain(
+    gate: &Gate,
     rules: &Rules,
     session: &Session,
     tool: &Tool,
     arguments: &JsonObject,
 ) -> (Ruling, Vec<Rule>) {
-    let facts = facts(session, tool, arguments);
+    let facts = facts(session, tool, arguments, directory(gate, tool));
     (rules.decide(&facts), rules.matching(&facts).cloned().collect())
 }
 
-fn facts<'a>(session: &'a Session, tool: &'a Tool, arguments: &'a JsonObject) -> Facts<'a> {
+/// Where the server of a tool runs, where that is known to be elsewhere.
+fn directory<'a>(gate: &'a Gate, tool: &Tool) -> Option<&'a Path> {
+    gate.directories.get(tool.id().server()).map(PathBuf::as_path)
+}
+
+fn facts<'a>(
+    session: &'a Session,
+    tool: &'a Tool,
+    arguments: &'a JsonObject,
+    directory: Option<&'a Path>,
+) -> Facts<'a> {
     let caller = Caller { agent: session.agent(), team: session.team() };
-    Facts { caller, tool, arguments, real: &real }
+    Facts { caller, tool, arguments, directory, real: &real }
 }
 
 fn hear(ruling: Ruling, judged: &Judged, call: &Proposed) -> Ruling {
@@ -196,10 +212,11 @@ async fn check_same_rules(
     if self::outgoing(gate, &now, call).await > outgoing {
         check_secrets(gate, Outgoing::Block, call)?;
     }
-    let now = hear(rule(&now, call).await, judged, call);
+    let now = hear(rule(gate, &now, call).await, judged, call);
     check_rules(&now)?;
-    let unasked = ruling.requirement == Requirement::Run && now.requirement != Requirement::Run;
-    if unasked {
+    // An answer is one to what was asked then, and none to another rule or another reason.
+    let asks = matches!(now.requirement, Requirement::Ask(_));
+    if asks && (&now.requirement, &now.asking) != (&ruling.requirement, &ruling.asking) {
         let message = "the rules changed while the call was decided; nothing was called. Call it again";
         return Err(denied_by(&now.rule, Check::Changed, message.to_owned()));
     }

@@ -63,6 +63,9 @@ pub struct ApprovalRequest {
 /// How many calls wait for a human at most; one more is denied.
 pub const MAX_WAITING: usize = 64;
 
+/// How many calls of one session do, so that none takes the places of all.
+pub const MAX_WAITING_OF_SESSION: usize = 8;
+
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);
 
@@ -223,13 +226,17 @@ async fn ask_now(
     let Some(approver) = &gate.approver else {
         return Approval::Denied { reason: nobody_to_ask(call, why, None) };
     };
+    let full = |waiting: fmt::Arguments<'_>| Approval::Denied {
+        reason: format!(
+            "{waiting} wait for a human already; nothing was called. Try again in {} s",
+            gate.approval_timeout.min(BUSY).as_secs().max(1)
+        ),
+    };
+    let Ok(_share) = call.session.share().questions.try_acquire() else {
+        return full(format_args!("{MAX_WAITING_OF_SESSION} calls of this session"));
+    };
     let Ok(_place) = gate.questions.try_acquire() else {
-        return Approval::Denied {
-            reason: format!(
-                "{MAX_WAITING} calls wait for a human already; nothing was called. Try again in {} s",
-                gate.approval_timeout.min(BUSY).as_secs().max(1)
-            ),
-        };
+        return full(format_args!("{MAX_WAITING} calls"));
     };
     let request = ApprovalRequest {
         call_id: Arc::clone(&call.call_id),
@@ -352,7 +359,8 @@ impl Approver for Terminal {
                     Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
                 }
                 Ok(Err(_)) | Err(_) => {
-                    Approval::Denied { reason: "the terminal cannot be read; nothing was called".to_owned() }
+                    let hint = "mend the terminal that Aster was started from, which cannot be read";
+                    Approval::Unasked { hint: Some(hint.to_owned()) }
                 }
             }
         })

@@ -95,7 +95,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limit of every session.
+    /// The limit of every session. Callers over HTTP whom nobody can tell apart have one together.
     #[must_use]
     pub fn session(mut self, limit: Limit) -> Self {
         self.session = limit;
@@ -159,20 +159,18 @@ impl Limits {
         if meters.is_empty() {
             return Ok(Slot(Vec::new()));
         }
-        take_turns(&meters).map_err(|(measured, meter, wait)| {
-            let (often, wait) = (meter.limit.per_minute.unwrap_or_default(), wait.as_secs_f64().ceil());
-            refusal(format!("{measured} may make {often} calls a minute, and they are used up"), wait)
-        })?;
+        // Who would be refused in the end need not wait.
+        turns(&meters, Turns::Look)?;
         let until = Instant::now() + self.max_wait;
         let mut places = Vec::with_capacity(meters.len());
         // In one order for all, so that no two calls wait for each other.
-        for (measured, meter) in meters {
+        for (measured, meter) in &meters {
             let Some(running) = meter.running.clone() else { continue };
             let at_once = meter.limit.concurrent.unwrap_or_default();
             let place = match Arc::clone(&running).try_acquire_owned() {
                 Ok(place) => place,
                 Err(_) => {
-                    let Some(_waiting) = Waiting::join(&meter, self.max_waiting) else {
+                    let Some(_waiting) = Waiting::join(meter, self.max_waiting) else {
                         let message = format!(
                             "{measured} may have {at_once} calls at once, and {} wait already",
                             self.max_waiting
@@ -186,14 +184,21 @@ impl Limits {
                             let message = format!(
                                 "{measured} may have {at_once} calls at once, and none has ended for {wait:?}"
                             );
-                            return Err(refusal(message, 1.0));
+                            return Err(refusal(message, wait.as_secs_f64().ceil().max(1.0)));
                         }
                     }
                 }
             };
             places.push(place);
         }
+        // Last, so that a call that finds no place uses up none of the rate.
+        turns(&meters, Turns::Take)?;
         Ok(Slot(places))
+    }
+
+    /// Refuses a call whose rate is used up as it is now, before anybody is asked about it.
+    pub(super) fn look(&self, call: &Proposed) -> Result<(), Denied> {
+        turns(&self.meters_of(call), Turns::Look)
     }
 
     /// What measures a call, in the order in which places are taken.
@@ -202,7 +207,7 @@ impl Limits {
         let tool = self.tools.iter().find(|(glob, _)| call.tool.ids().any(|id| glob.is_match(id.as_str())));
         let limits = [
             (!self.session.is_none())
-                .then(|| (Measured::Session(call.session.id().to_owned()), self.session)),
+                .then(|| (Measured::Session(call.session.share().key.clone()), self.session)),
             self.servers.get(id.server()).map(|limit| (Measured::Server(id.server().to_owned()), *limit)),
             tool.map(|(_, limit)| (Measured::Tool(id.as_str().to_owned()), *limit)),
         ];
@@ -306,8 +311,16 @@ impl Meter {
     }
 }
 
-/// Takes one call from every bucket, or none from any: what is refused by one shall not use up another.
-fn take_turns(meters: &[(Measured, Arc<Meter>)]) -> Result<(), (Measured, Arc<Meter>, Duration)> {
+/// What is done with the calls that may still start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    Look,
+    Take,
+}
+
+/// Whether every bucket has a call left. Takes it from all of them, or from none: what is refused by one shall not use up
+/// another.
+fn turns(meters: &[(Measured, Arc<Meter>)], turns: Turns) -> Result<(), Denied> {
     let now = Instant::now();
     // Locked in the order of the meters, the same for all.
     let mut buckets: Vec<_> = meters
@@ -316,15 +329,17 @@ fn take_turns(meters: &[(Measured, Arc<Meter>)]) -> Result<(), (Measured, Arc<Me
             let most = meter.limit.per_minute?;
             let mut bucket = meter.bucket.lock().unwrap_or_else(PoisonError::into_inner);
             *bucket = bucket.filled(most, now);
-            Some((measured, meter, most, bucket))
+            Some((measured, most, bucket))
         })
         .collect();
     let short = buckets.iter().filter(|(.., bucket)| bucket.left < 1.0);
-    if let Some((measured, meter, most, bucket)) = short.max_by_key(|(_, _, most, bucket)| bucket.wait(*most))
-    {
-        return Err(((*measured).clone(), Arc::clone(meter), bucket.wait(*most)));
+    if let Some((measured, most, bucket)) = short.max_by_key(|(_, most, bucket)| bucket.wait(*most)) {
+        let message = format!("{measured} may make {most} calls a minute, and they are used up");
+        return Err(refusal(message, bucket.wait(*most).as_secs_f64().ceil()));
     }
-    buckets.iter_mut().for_each(|(.., bucket)| bucket.left -= 1.0);
+    if turns == Turns::Take {
+        buckets.iter_mut().for_each(|(.., bucket)| bucket.left -= 1.0);
+    }
     Ok(())
 }
 

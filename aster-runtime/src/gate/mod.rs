@@ -14,6 +14,7 @@ pub mod secrets;
 mod withhold;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ pub struct Gate {
     pub approval_timeout: Duration,
     /// What the external servers are, by name: their command or URL, for whoever is asked.
     pub endpoints: HashMap<String, String>,
+    /// Where the external servers run, by name, where that is not this process's directory: what is relative in their calls
+    /// may be read from there.
+    pub directories: HashMap<String, PathBuf>,
     /// What looks at every call first.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The rules, as they are now.
@@ -62,6 +66,7 @@ impl Default for Gate {
             approver: None,
             approval_timeout: Duration::from_secs(300),
             endpoints: HashMap::new(),
+            directories: HashMap::new(),
             hooks: Vec::new(),
             rules: watch::channel(Arc::default()).1,
             egress: EgressPolicy::default(),

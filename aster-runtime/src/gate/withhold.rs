@@ -74,8 +74,7 @@ fn note(places: &Places) -> String {
     )
 }
 
-/// The way back to a client, on which no secret goes into its log. Questions are asked as they are: whether to answer is
-/// the client's user's to decide.
+/// The way back to a client, on which no secret goes into its log or into the words of a question to its user.
 struct Discreet {
     client: Arc<dyn ClientLink>,
     redactor: Redactor,
@@ -104,6 +103,44 @@ impl ClientLink for Discreet {
     }
 
     fn ask(&self, requests: Vec<ClientRequest>) -> BoxFuture<'_, Vec<Result<ClientAnswer, AskError>>> {
-        self.client.ask(requests)
+        let discreet =
+            |request: ClientRequest| request.reworded(|text| self.redactor.redact(text).into_owned());
+        self.client.ask(requests.into_iter().map(discreet).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::tool::Elicitation;
+
+    /// Keeps what it is asked.
+    #[derive(Default)]
+    struct Keeps(Mutex<Vec<ClientRequest>>);
+
+    impl ClientLink for Keeps {
+        fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+        fn log(&self, _: LogLevel, _: &str) {}
+
+        fn ask(&self, requests: Vec<ClientRequest>) -> BoxFuture<'_, Vec<Result<ClientAnswer, AskError>>> {
+            self.0.lock().unwrap().extend(requests);
+            Box::pin(std::future::ready(Vec::new()))
+        }
+    }
+
+    #[tokio::test]
+    async fn no_question_says_a_secret() {
+        let (kept, policy) = (Arc::new(Keeps::default()), SecretPolicy::default());
+        let client = discreet(&policy.known(["hunter2hunter2"]), kept.clone());
+        let form = |text: &str| {
+            Elicitation::form(text, json!({"type": "object", "properties": {"a": {"type": "string"}}}))
+                .unwrap()
+        };
+        client.ask(vec![form("Is hunter2hunter2 right?").into(), form("Is it?").into()]).await;
+        let asked = kept.0.lock().unwrap().clone();
+        assert_eq!(asked, [form("Is [redacted] right?").into(), form("Is it?").into()]);
     }
 }

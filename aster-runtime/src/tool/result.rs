@@ -182,10 +182,16 @@ impl ToolResult {
         Value::Object(self.0)
     }
 
-    /// The same, with a text block for each of these after its own, where it has content blocks.
+    /// The same, with a text block for each of these after its own, where it is the result of a tool.
     pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
-        if let Some(Value::Array(blocks)) = self.0.get_mut("content") {
-            blocks.extend(notes.into_iter().map(|note| Content::text(note).0));
+        let mut notes = notes.into_iter().map(|note| Content::text(note).0).peekable();
+        let of_tool = self.0.contains_key("content") || self.0.contains_key("structuredContent");
+        if notes.peek().is_none() || !of_tool {
+            return self;
+        }
+        match self.0.entry("content").or_insert_with(|| Value::Array(Vec::new())) {
+            Value::Array(blocks) => blocks.extend(notes),
+            other => *other = std::iter::once(other.take()).chain(notes).collect(),
         }
         self
     }
@@ -477,6 +483,23 @@ mod tests {
         let result = ToolResult::from(coded);
         assert!(result.is_error());
         assert_eq!(result.structured_content(), Some(&json!({"error": {"message": "no", "code": "quota"}})));
+    }
+
+    #[test]
+    fn notes_stand_with_whatever_a_tool_answered() {
+        let noted =
+            |value: Value| ToolResult::from_value(value).with_notes(["a note".to_owned()]).into_value();
+        let note = json!({"type": "text", "text": "a note"});
+        assert_eq!(
+            noted(json!({"content": [{"type": "text", "text": "x"}]})),
+            json!({"content": [{"type": "text", "text": "x"}, note]})
+        );
+        assert_eq!(
+            noted(json!({"structuredContent": {"a": 1}})),
+            json!({"structuredContent": {"a": 1}, "content": [note]})
+        );
+        assert_eq!(noted(json!({"content": "x"})), json!({"content": ["x", note]}));
+        assert_eq!(noted(json!({"contents": []})), json!({"contents": []}));
     }
 
     #[test]

@@ -49,6 +49,19 @@ impl ClientApprover {
         self
     }
 
+    /// Leaves it to the next, where there is one.
+    fn pass_on<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        client: Option<&'a Arc<dyn ClientLink>>,
+        hint: Option<String>,
+    ) -> BoxFuture<'a, Approval> {
+        match &self.next {
+            Some(next) => next.ask_through(request, client),
+            None => Box::pin(ready(Approval::Unasked { hint })),
+        }
+    }
+
     /// Why this client cannot be asked, as what the user can do about it.
     fn missing(&self, client: &ClientInfo) -> Option<String> {
         let name = client.name.as_deref().unwrap_or_default();
@@ -81,20 +94,28 @@ impl Approver for ClientApprover {
     ) -> BoxFuture<'a, Approval> {
         let info = client.map(|client| client.client()).unwrap_or_default();
         match (client, self.missing(&info)) {
-            (Some(client), None) => Box::pin(ask(request, &**client, info.name.unwrap_or_default())),
-            (client, hint) => match &self.next {
-                Some(next) => next.ask_through(request, client),
-                None => Box::pin(ready(Approval::Unasked { hint })),
-            },
+            (Some(client), None) => Box::pin(async move {
+                let name = info.name.unwrap_or_default();
+                match ask(request, &**client, name).await {
+                    Approval::Unasked { hint } => self.pass_on(request, Some(client), hint).await,
+                    clear => clear,
+                }
+            }),
+            (client, hint) => self.pass_on(request, client, hint),
         }
     }
 }
 
+/// What the user says. A question that did not reach them is none that they answered with no.
 async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -> Approval {
     let denied = |reason: &str| Approval::Denied { reason: format!("{reason}; nothing was called") };
+    let unasked = |error: AskError| {
+        let hint = format!("mend what kept this client from asking: {error}");
+        Approval::Unasked { hint: Some(hint) }
+    };
     let form = match form(request) {
         Ok(form) => form,
-        Err(error) => return denied(&error.to_string()),
+        Err(error) => return unasked(error),
     };
     let answer = client.ask(vec![form]).await.into_iter().next();
     match answer.unwrap_or(Err(AskError::Closed)) {
@@ -108,8 +129,8 @@ async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -
             denied("the user denied the call")
         }
         Ok(ClientAnswer::Form(Elicited::Cancelled)) => denied("the user did not decide on the call"),
-        Ok(_) => denied("the client answered another question"),
-        Err(error) => denied(&error.to_string()),
+        Ok(_) => unasked(AskError::Invalid("the client answered another question".to_owned())),
+        Err(error) => unasked(error),
     }
 }
 

@@ -49,6 +49,12 @@ impl Desk {
         self.calls().values().map(|call| call.waiting.clone()).collect()
     }
 
+    /// One of them, where it still waits.
+    #[must_use]
+    pub fn find(&self, call_id: &str) -> Option<Waiting> {
+        self.calls().get(call_id).map(|call| call.waiting.clone())
+    }
+
     /// Answers a call. Says whether it was still waiting: each is answered once.
     pub fn answer(&self, call_id: &str, approval: Approval) -> bool {
         let call = self.calls().remove(call_id);

@@ -122,18 +122,18 @@ pub(crate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
     mentions.flatten().map(|mention| mention.host)
 }
 
-/// The parts of a text that is read as a list, as one with a URL a line is. What counts as URLs may have other words
-/// between them; in what may be anything, each part has to be one.
+/// The parts of a text that is read as a list, as one with a URL a line or a list of JSON. What counts as URLs may have other
+/// words between them; in what may be anything, each part has to be one.
 fn several(text: &str, sort: Sort) -> Vec<&str> {
     let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|');
-    let mut parts: Vec<&str> = text.split(separates).filter(|part| !part.is_empty()).collect();
-    let is_url = |part: &&str| part.replace('\\', "/").contains("://");
+    let parts = text.split(separates).map(bare).filter(|part| !part.is_empty());
+    let mut parts: Vec<&str> = parts.collect();
     match sort {
-        _ if parts.len() < 2 => parts.clear(),
+        _ if parts == [text] => parts.clear(),
         Sort::Host => {}
-        Sort::Url => parts.retain(is_url),
+        Sort::Url => parts.retain(|part| leads(&unwrapped(part))),
         Sort::Text => {
-            if !parts.iter().all(is_url) {
+            if !parts.iter().all(|part| is_url(&unwrapped(part))) {
                 parts.clear();
             }
         }
@@ -141,10 +141,84 @@ fn several(text: &str, sort: Sort) -> Vec<&str> {
     parts
 }
 
+/// A part of a list without the brackets and quotes around it. Those of an address of version 6 are its own.
+fn bare(part: &str) -> &str {
+    let mut inner = part;
+    loop {
+        let before = inner.len();
+        inner = inner.trim_matches(|c| surrounds(c) || matches!(c, '(' | ')'));
+        if let Some(rest) = inner.strip_prefix('[')
+            && rest.split(']').next().and_then(address).is_none()
+        {
+            inner = rest;
+        }
+        if let Some(rest) = inner.strip_suffix(']')
+            && rest.matches(']').count() >= rest.matches('[').count()
+        {
+            inner = rest;
+        }
+        if inner.len() == before {
+            return inner;
+        }
+    }
+}
+
+/// Whether a text is written as a URL, however few slashes it has.
+fn is_url(text: &str) -> bool {
+    let slashes = text.replace('\\', "/");
+    slashes.contains("://")
+        || scheme(&slashes).is_some_and(|(scheme, rest)| {
+            network(&scheme).is_some() && (rest.starts_with('/') || is_at_home(rest))
+        })
+}
+
+/// Whether a word among others leads to a host: a URL, what completes to one, or what is a private place by itself.
+fn leads(word: &str) -> bool {
+    let slashes = word.replace('\\', "/");
+    let is_web = |(scheme, rest): (String, &str)| is_web(&scheme) && !rest.is_empty();
+    let names_more = |rest: &str| !rest.trim_start_matches('/').is_empty();
+    is_url(word)
+        || scheme(&slashes).is_some_and(is_web)
+        || slashes.strip_prefix("//").is_some_and(names_more)
+        || is_at_home(&slashes)
+}
+
+/// Whether a word is an address or a local name. `internal` is a word like others, and `10.5` or `0.1.2` a number.
+fn is_at_home(word: &str) -> bool {
+    let Some(Mention { host, port, .. }) = alone(word, Sort::Url) else { return false };
+    match host {
+        Host::Ipv6(_) => true,
+        Host::Ipv4(_) => {
+            let authority = word.split(['/', '?', '#']).next().unwrap_or_default();
+            let name = authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+            name.matches('.').count() >= 3 || name.starts_with("127.") || name.starts_with("0x")
+        }
+        Host::Domain(name) => {
+            is_local(&name) && (name.contains('.') || name == "localhost" || port.is_some())
+        }
+    }
+}
+
 /// The URLs that a text may be to those who read it leniently, as [`hosts`] does.
 pub(crate) fn readings(text: &str) -> Vec<String> {
     let texts = iter::once(text).chain(several(text, Sort::Text)).map(unwrapped);
-    texts.flat_map(|text| other_reading(&text).into_iter().chain([text])).collect()
+    let completed = texts.flat_map(|text| completions(&text).into_iter().chain([text]));
+    completed.flat_map(|text| other_reading(&text).into_iter().chain([text])).collect()
+}
+
+/// The URLs of the web that a text without a scheme may be to those who complete it.
+fn completions(text: &str) -> Vec<String> {
+    let slashes = text.replace('\\', "/");
+    // A number is hardly a host.
+    let is_host = || alone(&slashes, Sort::Url).is_some() && slashes.parse::<f64>().is_err();
+    let begins = if slashes.starts_with("//") {
+        ":"
+    } else if scheme(text).is_none() && is_host() {
+        "://"
+    } else {
+        return Vec::new();
+    };
+    ["https", "http"].map(|scheme| format!("{scheme}{begins}{text}")).into()
 }
 
 /// A text without what parsers drop from its ends, and without what may stand before the scheme that counts.
@@ -193,7 +267,7 @@ enum Stands {
 fn mentions(text: &str, sort: Sort, max: usize) -> Vec<Result<Mention, EgressError>> {
     let text = unwrapped(text);
     let slashes = text.replace('\\', "/");
-    if sort == Sort::Text && (text.contains(char::is_whitespace) || !slashes.contains("://")) {
+    if sort == Sort::Text && (text.contains(char::is_whitespace) || !is_url(&text)) {
         return Vec::new();
     }
     if let Some(address) = address(&slashes) {
@@ -208,16 +282,23 @@ fn mentions(text: &str, sort: Sort, max: usize) -> Vec<Result<Mention, EgressErr
         let readings = [Some(&slashes), text.contains('\\').then_some(&text)];
         return readings.into_iter().flatten().filter_map(|text| alone(text, sort)).map(Ok).collect();
     };
-    // Of `git+https` it is the last that says how it connects.
-    let last = scheme.rsplit('+').next().unwrap_or_default();
-    let first = scheme.split('+').next().unwrap_or_default();
-    let of = |name: &str| NETWORK.iter().find(|(known, _)| *known == name);
-    match of(last).or(of(first)) {
-        Some(("http" | "https" | "ws" | "wss" | "ftp", _)) => web(&format!("{last}:{rest}"), max),
-        Some((_, default)) => authority(rest, *default, Stands::InUrl),
+    match network(&scheme) {
+        Some((known, _)) if is_web(known) => web(&format!("{known}:{rest}"), max),
+        Some((_, default)) => authority(rest, default, Stands::InUrl),
         None if rest.starts_with("//") => authority(rest, 0, Stands::Elsewhere),
         None => Vec::new(),
     }
+}
+
+/// The scheme of the network that a scheme means, and its port. Of `git+https` it is the last that says how it connects.
+fn network(scheme: &str) -> Option<(&'static str, u16)> {
+    let of = |name: Option<&str>| NETWORK.iter().find(|(known, _)| Some(*known) == name).copied();
+    of(scheme.rsplit('+').next()).or_else(|| of(scheme.split('+').next()))
+}
+
+/// Whether a scheme is one whose URLs lead to a host with any number of slashes (URL standard, special schemes).
+fn is_web(scheme: &str) -> bool {
+    matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp")
 }
 
 /// The address that a text begins with, up to a path; without its zone, as in `fe80::1%eth0` (RFC 4007, section 11).
@@ -309,8 +390,8 @@ fn scheme(text: &str) -> Option<(String, &str)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let is_port =
         digits > 0 && matches!(rest.as_bytes().get(digits), None | Some(b'/' | b'?' | b'#' | b'\\'));
-    let is_web = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "ws" | "wss" | "ftp");
-    (valid && (is_web || !is_port)).then(|| (scheme.to_ascii_lowercase(), rest))
+    let scheme = scheme.to_ascii_lowercase();
+    (valid && (is_web(&scheme) || !is_port)).then_some((scheme, rest))
 }
 
 /// A host and the port after it. Of `github.com:org/repo` the port is none.
@@ -407,6 +488,23 @@ mod tests {
             "https://example.com/,http://127.0.0.1/",
             "see https://example.com/;\tredis://10.0.0.1",
             "https://example.com/|http:\\\\127.0.0.1",
+            "https://example.com/\nhttp:/127.0.0.1/",
+            "https://example.com/\nhttp:127.0.0.1",
+            "https://example.com/\nhttp:intranet",
+            "https://example.com/\nurl:http:/127.0.0.1/",
+            "https://example.com/\n//127.0.0.1/",
+            "https://example.com/\n\\\\127.0.0.1\\share",
+            "https://example.com/, localhost:3000",
+            "https://example.com/ user@10.0.0.1:22",
+            "https://example.com/ redis:10.0.0.1:6379",
+            "https://example.com/ 0x7f.1 127.1",
+            "https://example.com/ printer.local",
+            "https://example.com/ [::1]:3000",
+            "https://example.com/ (http://127.0.0.1/)",
+            "[\"http://127.0.0.1/\",\"https://example.com\"]",
+            "[\"http://127.0.0.1/\"]",
+            "['https://example.com', '[::1]:3000']",
+            "[https://example.com,http://[::1]]",
         ] {
             assert!(check(text, Sort::Url).is_err(), "{text}");
             assert!(check(text, Sort::Host).is_err(), "{text}");
@@ -419,6 +517,13 @@ mod tests {
             "http:\\\\127.0.0.1\\",
             "http://example.com\\@127.0.0.1/",
             "https://example.com\nhttp://127.0.0.1/",
+            "http:/127.0.0.1/",
+            "HTTP:\\127.0.0.1",
+            "http:127.0.0.1",
+            "https://example.com\nhttp:/127.0.0.1/",
+            "[\"http://127.0.0.1/\",\"https://example.com\"]",
+            "[\"http://127.0.0.1/\"]",
+            "(http://[::1]/)",
         ] {
             assert!(check(text, Sort::Text).is_err(), "{text}");
         }
@@ -456,12 +561,22 @@ mod tests {
             "http:\\\\example.com\\a@b",
             "C:\\work\\a@b.txt",
             "2001:4860:4860::8888",
+            "[\"https://example.com\",\"https://example.org/a[1]\"]",
+            "the internal, local page // of example.com: see http: and git:main, redis:7",
+            "https://example.com/ since 0.1.2, 10.5 % at 12:30 [draft] (local)",
         ] {
             assert_eq!(check(text, Sort::Url), Ok(()), "{text}");
         }
-        for text in
-            ["see http://localhost:3000/", "localhost:3000", "127.0.0.1", "http is a protocol", "a://b"]
-        {
+        for text in [
+            "see http://localhost:3000/",
+            "localhost:3000",
+            "127.0.0.1",
+            "http is a protocol",
+            "http:get",
+            "ftp:list, ftp:read",
+            "[localhost]",
+            "a://b",
+        ] {
             assert_eq!(check(text, Sort::Text), Ok(()), "{text}");
         }
         assert_eq!(check("example.com", Sort::Host), Ok(()));

@@ -364,10 +364,12 @@ pub fn review_of(event: Event, stdout: &[u8]) -> Result<Review, Failure> {
     read_output(event, 0, stdout, &[]).and_then(Output::review)
 }
 
-/// Reads to the end, or to the limit.
+/// Reads to the end, and keeps no more than the limit: whoever still writes to a pipe that is closed is ended by a signal.
 async fn read(pipe: impl AsyncRead + Unpin, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    pipe.take(limit).read_to_end(&mut bytes).await?;
+    let mut kept = pipe.take(limit);
+    kept.read_to_end(&mut bytes).await?;
+    tokio::io::copy(&mut kept.into_inner(), &mut tokio::io::sink()).await?;
     Ok(bytes)
 }
 

@@ -33,6 +33,7 @@ pub use path::{PathGlobs, Surroundings};
 pub use test::Test;
 pub use when::Hint;
 
+use path::Site;
 use test::Reading;
 use when::When;
 
@@ -162,9 +163,10 @@ impl Rule {
     #[must_use]
     pub fn matches(&self, facts: &Facts<'_>, surroundings: &Surroundings) -> bool {
         let when = &self.when;
+        let site = Site { surroundings, directory: facts.directory, real: facts.real };
         when.matches_caller(facts.caller)
             && when.matches_tool(facts.tool)
-            && when.matches_arguments(facts.arguments, self.reading(), surroundings, facts.real)
+            && when.matches_arguments(facts.arguments, self.reading(), &site)
     }
 
     fn reading(&self) -> Reading {
@@ -189,6 +191,8 @@ pub struct Facts<'a> {
     pub tool: &'a Tool,
     /// With what.
     pub arguments: &'a JsonObject,
+    /// The directory that the tool's server runs in, where it is known not to be Aster's: absolute.
+    pub directory: Option<&'a Path>,
     /// Where a path really leads.
     pub real: Real<'a>,
 }

@@ -2,8 +2,8 @@
 //!
 //! A path has two readings, and both count. The *lexical* one resolves `~`, `.`, `..`, a `file:` URL and what is relative,
 //! by the text alone. The *real* one follows symbolic links too, by asking the file system, which this module never does
-//! itself: it is handed the function that does. A rule that denies or asks matches where either reading fits; one that
-//! allows, where both do.
+//! itself: it is handed the function that does. What is relative is read from Aster's directory, and from the server's where
+//! that is another. A rule that denies or asks matches where any reading fits; one that allows, where all do.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -26,8 +26,8 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// The path that a text means, absolute, and not otherwise resolved.
-    fn absolute(&self, text: &str) -> PathBuf {
+    /// The path that a text means, absolute, and not otherwise resolved; one that is relative is read from `directory`.
+    fn absolute(&self, text: &str, directory: &Path) -> PathBuf {
         if let Some(path) = file_url(text) {
             return path;
         }
@@ -36,9 +36,18 @@ impl Surroundings {
             (Some(home), Some(rest)) if rest.starts_with(std::path::is_separator) => {
                 home.join(rest.trim_start_matches(std::path::is_separator))
             }
-            _ => self.directory.join(text),
+            _ => directory.join(text),
         }
     }
+}
+
+/// Where paths are read for one call.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) surroundings: &'a Surroundings,
+    /// The directory that the server runs in, where it is another one that is known.
+    pub(super) directory: Option<&'a Path>,
+    pub(super) real: Real<'a>,
 }
 
 fn file_url(text: &str) -> Option<PathBuf> {
@@ -115,25 +124,25 @@ impl PathGlobs {
         Ok(Self { texts, set })
     }
 
-    pub(super) fn match_text(
-        &self,
-        text: &str,
-        loose: bool,
-        surroundings: &Surroundings,
-        real: Real<'_>,
-    ) -> bool {
+    pub(super) fn match_text(&self, text: &str, loose: bool, site: &Site<'_>) -> bool {
         // No file system has such a name.
         if text.is_empty() || text.contains('\0') {
             return false;
         }
-        let path = surroundings.absolute(if loose { text.trim() } else { text });
-        let by_text = self.set.is_match(lexical(&path));
-        match (loose, by_text) {
-            (true, true) => true,
-            (false, false) => false,
-            // Where nobody can say where it leads, it may lead anywhere.
-            _ => real(&path).map_or(loose, |real| self.set.is_match(real)),
-        }
+        let own = &*site.surroundings.directory;
+        // Once where they are one: each reading may ask the file system.
+        let other = site.directory.filter(|directory| *directory != own);
+        let mut fitting = std::iter::once(own).chain(other).map(|directory| {
+            let path = site.surroundings.absolute(if loose { text.trim() } else { text }, directory);
+            let by_text = self.set.is_match(lexical(&path));
+            match (loose, by_text) {
+                (true, true) => true,
+                (false, false) => false,
+                // Where nobody can say where it leads, it may lead anywhere.
+                _ => (site.real)(&path).map_or(loose, |real| self.set.is_match(real)),
+            }
+        });
+        if loose { fitting.any(|fits| fits) } else { fitting.all(|fits| fits) }
     }
 
     /// Whether these match all that the others match, as far as can be told.
@@ -199,6 +208,10 @@ mod tests {
         Surroundings { home: Some("/home/me".into()), directory: "/home/me/project".into() }
     }
 
+    fn site<'a>(surroundings: &'a Surroundings, directory: Option<&'a Path>, real: Real<'a>) -> Site<'a> {
+        Site { surroundings, directory, real }
+    }
+
     /// A file system in which `/home/me/link` leads to `/etc`, and `/tmp` to `/private/tmp`.
     fn links(path: &Path) -> Option<PathBuf> {
         let mut real = PathBuf::new();
@@ -223,7 +236,7 @@ mod tests {
     fn every_spelling_of_a_path_is_one_path() {
         let globs =
             PathGlobs::new(["/etc", "~/.ssh", "**/.env", "/var/*/secret"], None, &here(), &links).unwrap();
-        let matches = |text: &str, loose| globs.match_text(text, loose, &here(), &links);
+        let matches = |text: &str, loose| globs.match_text(text, loose, &site(&here(), None, &links));
         for text in [
             "/etc",
             "/etc/",
@@ -270,8 +283,8 @@ mod tests {
     fn what_leads_nobody_knows_where_loosens_nothing() {
         let globs = PathGlobs::new(["/etc"], None, &here(), &|_| None).unwrap();
         for text in ["/etc/passwd", "/srv/x"] {
-            assert!(globs.match_text(text, true, &here(), &|_| None), "{text}");
-            assert!(!globs.match_text(text, false, &here(), &|_| None), "{text}");
+            assert!(globs.match_text(text, true, &site(&here(), None, &|_| None)), "{text}");
+            assert!(!globs.match_text(text, false, &site(&here(), None, &|_| None)), "{text}");
         }
     }
 
@@ -279,10 +292,10 @@ mod tests {
     fn a_directory_may_be_named_by_a_link_to_it() {
         let globs = PathGlobs::new(["/tmp/*.log"], None, &here(), &links).unwrap();
         for text in ["/tmp/a.log", "/private/tmp/a.log"] {
-            assert!(globs.match_text(text, true, &here(), &links), "{text}");
-            assert!(globs.match_text(text, false, &here(), &links), "{text}");
+            assert!(globs.match_text(text, true, &site(&here(), None, &links)), "{text}");
+            assert!(globs.match_text(text, false, &site(&here(), None, &links)), "{text}");
         }
-        assert!(!globs.match_text("/tmp/a/b.log", true, &here(), &links));
+        assert!(!globs.match_text("/tmp/a/b.log", true, &site(&here(), None, &links)));
     }
 
     #[test]
@@ -291,10 +304,32 @@ mod tests {
         let own = PathGlobs::new(["src/"], Some(Path::new("/srv/a")), &here(), &links).unwrap();
         for (globs, text) in [(&globs, "/etc"), (&globs, "/etc/x"), (&globs, "~/.ssh"), (&own, "/srv/a/src")]
         {
-            assert!(globs.match_text(text, true, &here(), &links), "{text}");
+            assert!(globs.match_text(text, true, &site(&here(), None, &links)), "{text}");
         }
         let all = PathGlobs::new(["/"], None, &here(), &links).unwrap();
-        assert!(all.match_text("/", false, &here(), &links) && all.match_text("/x", false, &here(), &links));
+        assert!(
+            all.match_text("/", false, &site(&here(), None, &links))
+                && all.match_text("/x", false, &site(&here(), None, &links))
+        );
+    }
+
+    #[test]
+    fn what_is_relative_is_read_from_the_directory_of_the_server_too() {
+        let (here, server) = (here(), Some(Path::new("/srv/app")));
+        let of = |glob: &str| PathGlobs::new([glob], None, &here, &links).unwrap();
+        for (glob, text, loose, strict) in [
+            ("/srv/app", "secret", true, false),
+            ("/home/me/project", "secret", true, false),
+            ("/srv/app/secret", "./x/../secret", true, false),
+            ("**/secret", "secret", true, true),
+            ("/srv", "../../etc", false, false),
+            ("/etc", "../../../etc", true, true),
+            ("/srv/app", "/srv/app/secret", true, true),
+            ("/srv/app", "~/secret", false, false),
+        ] {
+            let matches = |loose| of(glob).match_text(text, loose, &site(&here, server, &links));
+            assert_eq!((matches(true), matches(false)), (loose, strict), "{glob} {text}");
+        }
     }
 
     #[test]
@@ -302,8 +337,8 @@ mod tests {
         let error = PathGlobs::new(["src"], None, &here(), &links).unwrap_err();
         assert!(error.to_string().contains("does not say where it begins"), "{error}");
         let globs = PathGlobs::new(["src"], Some(Path::new("/srv/[a]")), &here(), &links).unwrap();
-        assert!(globs.match_text("/srv/[a]/src/main.rs", false, &here(), &links));
-        assert!(!globs.match_text("/srv/a/src", true, &here(), &links));
+        assert!(globs.match_text("/srv/[a]/src/main.rs", false, &site(&here(), None, &links)));
+        assert!(!globs.match_text("/srv/a/src", true, &site(&here(), None, &links)));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 use url::{Host, Url};
 
-use super::path::{PathGlobs, Surroundings};
-use super::{Real, RuleError};
+use super::RuleError;
+use super::path::{PathGlobs, Site};
 use crate::gate::egress;
 use crate::pointer;
 use crate::tool::JsonObject;
@@ -132,8 +132,8 @@ impl Test {
     }
 
     /// The value is a URL that one of these globs matches in its normal form, such as `https://example.com/*`. A rule that
-    /// denies or asks reads it without a user name, without the last dot of its host and percent-decoded too, and each of
-    /// several in one text.
+    /// denies or asks reads it without a user name, without the last dot of its host and percent-decoded too, one without a
+    /// scheme as `https:` and `http:`, and each of several in one text.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Test {
         }
     }
 
-    fn passes(&self, value: &Value, reading: Reading, surroundings: &Surroundings, real: Real<'_>) -> bool {
+    fn passes(&self, value: &Value, reading: Reading, site: &Site<'_>) -> bool {
         let loose = reading == Reading::Loose;
         let Some(text) = text_of(value) else { return false };
         match &self.0 {
@@ -195,7 +195,7 @@ impl Test {
                 })
             }
             Kind::Path(globs) => match value {
-                Value::String(text) => globs.match_text(text, loose, surroundings, real),
+                Value::String(text) => globs.match_text(text, loose, site),
                 _ => false,
             },
             Kind::Host(globs) => {
@@ -215,7 +215,11 @@ impl Test {
                         || urls().any(|url| {
                             let plain = plain(url.clone());
                             let decoded = percent_decode_str(plain.as_str()).decode_utf8_lossy();
-                            fits(&url) || fits(&plain) || globs.is_match(&decoded)
+                            fits(&url)
+                                || fits(&plain)
+                                || globs.is_match(&decoded)
+                                // A server that decodes before it resolves `..` reads it so.
+                                || url_of(&decoded).is_some_and(|url| fits(&url))
                         }))
             }
         }
@@ -553,17 +557,10 @@ pub(super) struct Argument {
 }
 
 impl Argument {
-    pub(super) fn matches(
-        &self,
-        arguments: &JsonObject,
-        reading: Reading,
-        surroundings: &Surroundings,
-        real: Real<'_>,
-    ) -> bool {
+    pub(super) fn matches(&self, arguments: &JsonObject, reading: Reading, site: &Site<'_>) -> bool {
         let values = self.place.scalars(arguments, reading);
-        let mut fitting = values
-            .iter()
-            .map(|value| self.tests.iter().all(|test| test.passes(value, reading, surroundings, real)));
+        let mut fitting =
+            values.iter().map(|value| self.tests.iter().all(|test| test.passes(value, reading, site)));
         match reading {
             Reading::Loose => fitting.any(|fits| fits),
             Reading::Strict => !values.is_empty() && fitting.all(|fits| fits),

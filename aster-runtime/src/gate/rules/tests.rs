@@ -29,7 +29,7 @@ fn write() -> Arc<Tool> {
 fn decide(rules: &Rules, tool: &Tool, arguments: Value) -> Ruling {
     let Value::Object(arguments) = arguments else { panic!("an object") };
     let caller = Caller { agent: "coder", team: Some("blue") };
-    rules.decide(&Facts { caller, tool, arguments: &arguments, real: &as_written })
+    rules.decide(&Facts { caller, tool, arguments: &arguments, directory: None, real: &as_written })
 }
 
 fn rule(action: Action) -> Rule {
@@ -181,7 +181,7 @@ fn a_reason_says_who_decided_and_why() {
 fn matches(make: impl Fn(Rule) -> Result<Rule, RuleError>, action: Action, arguments: Value) -> bool {
     let Value::Object(arguments) = arguments else { panic!("an object") };
     let (tool, caller) = (write(), Caller { agent: "coder", team: Some("blue") });
-    let facts = Facts { caller, tool: &tool, arguments: &arguments, real: &as_written };
+    let facts = Facts { caller, tool: &tool, arguments: &arguments, directory: None, real: &as_written };
     let surroundings = Surroundings { home: Some("/home/me".into()), directory: "/work".into() };
     make(rule(action)).unwrap().matches(&facts, &surroundings)
 }
@@ -226,7 +226,13 @@ fn each_property_of_a_call_can_be_asked_for() {
     }
     // A caller without a team is in none.
     let (tool, arguments) = (write(), JsonObject::new());
-    let facts = Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, real: &as_written };
+    let facts = Facts {
+        caller: Caller::default(),
+        tool: &tool,
+        arguments: &arguments,
+        directory: None,
+        real: &as_written,
+    };
     assert!(!rule(Action::Deny).teams(["*"]).unwrap().matches(&facts, &Surroundings::default()));
 }
 
@@ -603,7 +609,7 @@ proptest! {
     fn strict_is_within_loose(more in any_rule(), arguments in any_arguments()) {
         let Value::Object(arguments) = arguments else { unreachable!() };
         let tool = write();
-        let facts = Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, real: &as_written };
+        let facts = Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, directory: None, real: &as_written };
         let with = |action| Rule { action, ..more.clone() }.matches(&facts, &Surroundings::default());
         prop_assert!(!with(Action::Allow) || with(Action::Deny));
     }
@@ -641,7 +647,7 @@ proptest! {
                     caller: Caller::default(),
                     tool: &tool,
                     arguments: arguments.as_object().unwrap(),
-                    real: &as_written,
+                    directory: None, real: &as_written,
                 };
                 let _ = rule.matches(&facts, &surroundings);
             }
@@ -657,8 +663,13 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
     let matches = |rule: &Rule, text: &str| {
         let arguments = json!({"u": text}).as_object().unwrap().clone();
         let tool = write();
-        let facts =
-            Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, real: &as_written };
+        let facts = Facts {
+            caller: Caller::default(),
+            tool: &tool,
+            arguments: &arguments,
+            directory: None,
+            real: &as_written,
+        };
         rule.matches(&facts, &Surroundings::default())
     };
     for text in [
@@ -708,6 +719,12 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         "https://evil.example/a/%2e%2e/admin",
         "https://example.com\\@evil.example/admin",
         "https://example.com/\nhttps://evil.example/admin",
+        "https://evil.example/x%2f..%2fadmin",
+        "evil.example/admin",
+        "evil.example:443/admin",
+        "user@evil.example/x/../admin",
+        "//evil.example/admin",
+        "\\\\evil.example\\admin",
     ] {
         assert!(matches(&of(Action::Deny), text), "{text}");
         let plainly = text == "https://evil.example:443/admin" || text.contains("%2e");
@@ -717,5 +734,10 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
         ["https://evil.example/", "https://evil.example@example.com/admin", "https://example.com/admin"]
     {
         assert!(!matches(&of(Action::Deny), text), "{text}");
+    }
+    // What is no host is completed to none.
+    let any = Rule::new(Action::Ask, "f:1").argument("/u", [Test::url(["https://*"]).unwrap()]).unwrap();
+    for text in ["a word", "word", "3.14", "mailto:someone@evil.example", "/evil.example"] {
+        assert!(!matches(&any, text), "{text}");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::path::Site;
 use super::test::{Argument, Globs, Place, Reading, Test, some};
-use super::{Caller, Real, Rule, RuleError, Surroundings};
+use super::{Caller, Rule, RuleError};
 use crate::catalogue::{Server, Tool};
 use crate::gate::secrets::Outgoing;
 use crate::glob::IdGlobs;
@@ -113,10 +114,9 @@ impl When {
         &self,
         arguments: &JsonObject,
         reading: Reading,
-        surroundings: &Surroundings,
-        real: Real<'_>,
+        site: &Site<'_>,
     ) -> bool {
-        self.arguments.iter().all(|argument| argument.matches(arguments, reading, surroundings, real))
+        self.arguments.iter().all(|argument| argument.matches(arguments, reading, site))
     }
 
     /// Whether it matches all tools of a server whose tools are not known, whatever they are. They are in its group.

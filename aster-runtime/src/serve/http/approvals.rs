@@ -5,7 +5,8 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /approvals` | 200 and the [calls](WaitingCall) that wait |
+//! | `GET /approvals` | 200 and the [calls](WaitingCall) that wait, without what may be long in them |
+//! | `GET /approvals/ID` | 200 and the [whole call](WholeCall); 404 where it does not wait any more |
 //! | `POST /approvals/ID` with `{"approve": true, "scope": "once"}` | 204; 404 where that call does not wait any more |
 
 use std::convert::Infallible;
@@ -47,8 +48,8 @@ const MAX_CONNECTIONS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 4 << 10;
 
-/// How much a client reads of what waits, in bytes.
-const MAX_WAITING: usize = 256 << 20;
+/// How much a client reads of an answer, in bytes.
+const MAX_READ: usize = 256 << 20;
 
 /// A call that waits, as the endpoint tells of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,28 +65,42 @@ pub struct WaitingCall {
     pub tier: Tier,
     /// What its server is, where it is an external one: the command or the URL.
     pub endpoint: Option<String>,
-    /// The arguments, whole but for the values of those that the tool declares secret.
-    pub arguments: Value,
     /// Why a human is asked.
     pub why: String,
     /// Since when it waits, in RFC 3339.
     pub since: String,
     /// Whether an answer can hold for more than this call.
     pub remembers: bool,
+}
+
+/// A call that waits, with all that a human has to see before an answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WholeCall {
+    /// What the list of calls says of it.
+    #[serde(flatten)]
+    pub call: WaitingCall,
+    /// The arguments, whole but for the values of those that the tool declares secret.
+    pub arguments: Value,
     /// All of it as a human is to read it, safe to show.
     pub text: String,
+}
+
+impl From<Waiting> for WholeCall {
+    fn from(mut waiting: Waiting) -> Self {
+        let text = waiting.request.to_string();
+        Self { text, arguments: waiting.request.arguments.take(), call: waiting.into() }
+    }
 }
 
 impl From<Waiting> for WaitingCall {
     fn from(Waiting { request, since, .. }: Waiting) -> Self {
         Self {
             id: request.call_id.to_string(),
-            text: request.to_string(),
             agent: request.agent,
             tool: request.tool.to_string(),
             tier: request.tier,
             endpoint: request.endpoint,
-            arguments: request.arguments,
             why: request.why,
             since: since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             remembers: request.remembers,
@@ -204,9 +219,12 @@ async fn answer(desk: &Desk, guard: &Guard, request: Request<Incoming>) -> Resul
             let waiting: Vec<WaitingCall> = desk.waiting().into_iter().map(WaitingCall::from).collect();
             Ok(json_response(StatusCode::OK, &json!(waiting)))
         }
+        (&Method::GET, path) => {
+            let call = desk.find(id_in(path).ok_or_else(gone)?).ok_or_else(gone)?;
+            Ok(json_response(StatusCode::OK, &json!(WholeCall::from(call))))
+        }
         (&Method::POST, path) => {
-            let id = path.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/')).ok_or_else(gone)?;
-            let id = id.to_owned();
+            let id = id_in(path).ok_or_else(gone)?.to_owned();
             let body = Limited::new(request.into_body(), MAX_ANSWER).collect().await;
             let body = body.map_err(|_| Refusal::invalid("the answer cannot be read"))?.to_bytes();
             let Answer { approve, scope } = serde_json::from_slice(&body)
@@ -221,6 +239,17 @@ async fn answer(desk: &Desk, guard: &Guard, request: Request<Incoming>) -> Resul
         }
         _ => Err(gone()),
     }
+}
+
+/// The call that a path is about.
+fn id_in(path: &str) -> Option<&str> {
+    path.strip_prefix(PATH)?.strip_prefix('/')
+}
+
+/// The path of a call; `None` for what is the id of none.
+fn path_of(id: &str) -> Option<String> {
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_id.then(|| format!("{PATH}/{id}"))
 }
 
 /// The other side: asks an endpoint at `address` with its `token`.
@@ -256,18 +285,29 @@ impl Client {
         }
     }
 
+    /// One of them, whole; `None` where it does not wait any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`waiting`](Self::waiting).
+    pub async fn whole(&self, id: &str) -> io::Result<Option<WholeCall>> {
+        let Some(path) = path_of(id) else { return Ok(None) };
+        match self.send(Method::GET, &path, &Value::Null).await? {
+            (StatusCode::OK, body) => Ok(Some(serde_json::from_slice(&body)?)),
+            (StatusCode::NOT_FOUND, _) => Ok(None),
+            (status, body) => Err(refused(status, &body)),
+        }
+    }
+
     /// Approves a call, thus far, or denies it. Says whether it was still waiting.
     ///
     /// # Errors
     ///
     /// As [`waiting`](Self::waiting).
     pub async fn answer(&self, id: &str, approve: Option<ApprovalScope>) -> io::Result<bool> {
-        // It becomes a part of a path.
-        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return Ok(false);
-        }
+        let Some(path) = path_of(id) else { return Ok(false) };
         let answer = Answer { approve: approve.is_some(), scope: approve.unwrap_or_default() };
-        match self.send(Method::POST, &format!("{PATH}/{id}"), &json!(answer)).await? {
+        match self.send(Method::POST, &path, &json!(answer)).await? {
             (StatusCode::NO_CONTENT, _) => Ok(true),
             (StatusCode::NOT_FOUND, _) => Ok(false),
             (status, body) => Err(refused(status, &body)),
@@ -290,7 +330,7 @@ impl Client {
                 .map_err(io::Error::other)?;
             let response = sender.send_request(request).await.map_err(io::Error::other)?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_WAITING).collect().await;
+            let body = Limited::new(response.into_body(), MAX_READ).collect().await;
             Ok((status, body.map_err(io::Error::other)?.to_bytes()))
         };
         tokio::time::timeout(PATIENCE, sent).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?

@@ -197,9 +197,9 @@ impl Principals {
         Self { viewer, anonymous, known: Mutex::default(), most: most.max(1), idle }
     }
 
-    /// The session of a principal; a stranger's is for one request.
+    /// The session of a principal; a stranger's is for one request, and all strangers have the limits of one.
     pub(super) fn session(&self, principal: Option<&Principal>) -> Arc<HostSession> {
-        let Some(principal) = principal else { return Arc::new(self.anonymous.another()) };
+        let Some(principal) = principal else { return Arc::new(self.anonymous.sharing()) };
         let now = Instant::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((session, used)) = known.get_mut(principal)

@@ -178,6 +178,14 @@ impl ClientRequest {
         self
     }
 
+    /// The same, with what its message becomes.
+    pub(crate) fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
+        if let Some(Value::String(message)) = self.params.get_mut("message") {
+            *message = reword(message);
+        }
+        self
+    }
+
     /// What is asked.
     #[must_use]
     pub fn kind(&self) -> AskKind {
