@@ -538,3 +538,37 @@ async fn a_file_that_is_taken_away_takes_no_later_record_with_it() {
     assert_eq!(completed.denied, Some(Check::Audit));
     host.close().await;
 }
+
+/// An audit whose folder is emptied while it is written: no two processes write one chain after it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_that_is_emptied_leaves_every_writer_a_chain_of_its_own() {
+    for another_comes_first in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let (host, first) = session(JsonLines::open(&path).unwrap()).await;
+        keep(&first, "gone").await;
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        if !another_comes_first {
+            keep(&first, "first").await;
+        }
+        let (other_host, other) = session(JsonLines::open(&path).unwrap()).await;
+        for text in ["one", "two"] {
+            keep(&other, text).await;
+            keep(&first, text).await;
+        }
+        host.close().await;
+        other_host.close().await;
+        let verified = verify(&path).await;
+        let lasts: Vec<(u32, u64)> = verified.chains.iter().map(|chain| (chain.chain, chain.last)).collect();
+        if another_comes_first {
+            assert_eq!(faults(&verified), []);
+            assert_eq!(lasts, [(0, 4), (1, 4)]);
+        } else {
+            assert_eq!(faults(&verified), [Fault::Missing { chain: 0, first: 1, last: 2 }]);
+            assert_eq!(lasts, [(0, 8), (1, 4)]);
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod store;
 mod verify;
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -543,6 +543,27 @@ fn open_private(path: &Path, append: bool) -> io::Result<File> {
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)
+}
+
+/// What tells a file from another that later has its path.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (file.dev(), file.ino())
+}
+
+/// Elsewhere it is not noticed that a path has another file.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+/// That of the file which has this path now; `None` where there is none.
+fn identity_at(path: &Path) -> io::Result<Option<(u64, u64)>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        there => Ok(Some(identity(&there?))),
+    }
 }
 
 fn now() -> String {
