@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aster_runtime::audit::{Fault, JsonLines, Record, Segments, Stage, Stats, Store, Verification};
+use aster_runtime::audit::{
+    AuditSink, Commit, Fault, JsonLines, Record, Segments, Stage, Stats, Store, Verification,
+};
 use aster_runtime::call::{Check, Outcome};
 use aster_runtime::{CallOptions, Host, HostSession, Profile, catalogue, mcp_server};
 use proptest::prelude::*;
@@ -31,7 +34,7 @@ mod desk {
     }
 }
 
-async fn session(audit: JsonLines) -> (Host, HostSession) {
+async fn session(audit: impl AuditSink + 'static) -> (Host, HostSession) {
     let host =
         Host::builder().catalogue(catalogue![desk::SERVER]).audit(Arc::new(audit)).build().await.unwrap();
     let session = host.session(Profile::new("clerk").project("p")).unwrap();
@@ -571,4 +574,38 @@ async fn a_folder_that_is_emptied_leaves_every_writer_a_chain_of_its_own() {
             assert_eq!(lasts, [(0, 8), (1, 4)]);
         }
     }
+}
+
+/// A store that never says whether it keeps what it is given.
+struct Hangs;
+
+impl AuditSink for Hangs {
+    fn write(&self, _: &Record) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn commit(&self, _: &Record) -> Commit {
+        Commit::Pending(Box::pin(std::future::pending()))
+    }
+
+    fn flush(&self) -> Commit {
+        Commit::Pending(Box::pin(std::future::pending()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_one_that_keeps_nothing() {
+    let (host, session) = session(Hangs).await;
+    let arguments = json!({"text": "t", "a": 1, "b": 2}).as_object().cloned().unwrap();
+    for (tool, drop, expected) in [
+        ("desk/keep", ["a", "b"].as_slice(), (Outcome::Denied, Some(Check::Audit))),
+        ("desk/add", &["text"], (Outcome::Ok, None)),
+    ] {
+        let mut arguments = arguments.clone();
+        arguments.retain(|name, _| !drop.contains(&name.as_str()));
+        let call = session.execute(tool, arguments, CallOptions::default());
+        let completed = tokio::time::timeout(Duration::from_secs(300), call).await.unwrap();
+        assert_eq!((completed.outcome, completed.denied), expected, "{tool}");
+    }
+    tokio::time::timeout(Duration::from_secs(300), host.close()).await.unwrap();
 }
