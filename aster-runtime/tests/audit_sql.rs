@@ -408,3 +408,26 @@ async fn what_was_open_to_others_no_longer_is() {
         assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
     }
 }
+
+/// A record that the database refuses costs no other that is in one transaction with it.
+#[tokio::test]
+async fn a_record_that_is_refused_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let sink = Sql::sqlite(&path, segments()).unwrap();
+    sink.connect().await.unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let refuse = "CREATE TRIGGER refuses BEFORE INSERT ON aster_audit WHEN NEW.record LIKE '%desk/idle%' \
+                  BEGIN SELECT RAISE(ABORT, 'refused'); END; BEGIN IMMEDIATE";
+    other.execute_batch(refuse).unwrap();
+    let (host, session) = session(Arc::new(sink)).await;
+    // Until the database is let go, all intents wait in one or two transactions.
+    let calls = ["desk/note", "desk/idle", "desk/note", "desk/note", "desk/note"];
+    let calls = join_all(calls.map(|tool| call(&session, tool)));
+    let (ended, ()) = tokio::join!(calls, async { other.execute_batch("COMMIT").unwrap() });
+    assert_eq!(ended, [(Outcome::Ok, None); 5]);
+    host.close().await;
+    let verified = Store::sqlite(&path).verify().await.unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished), (4, 0));
+}

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TrySendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blake3::Hash;
 use postgres::fallible_iterator::FallibleIterator as _;
@@ -27,6 +27,9 @@ const QUEUE: usize = 8192;
 
 /// How many records are one transaction at most.
 const BATCH: usize = 256;
+
+/// How many bytes of records are one transaction: with the record that exceeds them it ends.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -70,6 +73,16 @@ enum What {
     Keep(Vec<u8>),
     Connect,
     Flush,
+}
+
+impl Job {
+    /// What it gives to keep, if anything.
+    fn object(&self) -> Option<&[u8]> {
+        match &self.what {
+            What::Keep(object) => Some(object),
+            What::Connect | What::Flush => None,
+        }
+    }
 }
 
 impl Sql {
@@ -256,7 +269,7 @@ fn private(path: &Path) -> io::Result<()> {
 }
 
 /// Why nothing was written or read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Failed(String);
 
 impl Failed {
@@ -284,6 +297,24 @@ impl From<postgres::Error> for Failed {
 impl From<Failed> for io::Error {
     fn from(failed: Failed) -> Self {
         Self::other(failed.0)
+    }
+}
+
+/// How far records have come that are not kept.
+#[derive(Debug, Clone)]
+enum Lost {
+    /// Nowhere: there is no connection.
+    Unsent(Failed),
+    /// To a database that did not take them.
+    Refused(Failed),
+    /// To where it is not known whether they are kept.
+    Unsure(Failed),
+}
+
+impl Lost {
+    fn into_error(self) -> io::Error {
+        let (Self::Unsent(failed) | Self::Refused(failed) | Self::Unsure(failed)) = self;
+        failed.into()
     }
 }
 
@@ -380,22 +411,14 @@ struct Writer {
 impl Writer {
     fn run(mut self, queue: mpsc::Receiver<Job>) {
         while let Ok(first) = queue.recv() {
-            let jobs: Vec<Job> = std::iter::once(first).chain(queue.try_iter().take(BATCH - 1)).collect();
-            let objects: Vec<&[u8]> = jobs
-                .iter()
-                .filter_map(|job| match &job.what {
-                    What::Keep(object) => Some(&**object),
-                    _ => None,
-                })
-                .collect();
-            let connect = jobs.iter().any(|job| matches!(job.what, What::Connect));
-            let kept = if objects.is_empty() && !connect { Ok(()) } else { self.keep(&objects) };
+            let jobs = gathered(first, &queue);
+            let objects: Vec<&[u8]> = jobs.iter().filter_map(Job::object).collect();
+            let mut kept = self.keep_each(&objects).into_iter();
             for job in jobs {
-                let told = match &kept {
-                    Err(Failed(why)) if !matches!(job.what, What::Flush) => {
-                        Err(io::Error::other(why.clone()))
-                    }
-                    _ => Ok(()),
+                let told = match job.what {
+                    What::Keep(_) => kept.next().unwrap_or(Ok(())).map_err(Lost::into_error),
+                    What::Connect => self.keep(&[]).map_err(Lost::into_error),
+                    What::Flush => Ok(()),
                 };
                 if let Err(Err(error)) = job.done.send(told) {
                     tracing::error!(%error, "a record of the audit is lost, for which nobody waited any more");
@@ -404,23 +427,46 @@ impl Writer {
         }
     }
 
+    /// Keeps these records, together or, where the database refuses them so, each by itself. Says what became of each.
+    fn keep_each(&mut self, objects: &[&[u8]]) -> Vec<Result<(), Lost>> {
+        let together = if objects.is_empty() { Ok(()) } else { self.keep(objects) };
+        if objects.len() < 2 || !matches!(together, Err(Lost::Refused(_))) {
+            return vec![together; objects.len()];
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let mut hopeless = None;
+        let each = objects.iter().map(|object| match &hopeless {
+            Some(lost) => Err(Lost::clone(lost)),
+            None => {
+                let kept = self.keep(&[object]);
+                hopeless = match &kept {
+                    Err(lost @ Lost::Unsent(_)) => Some(lost.clone()),
+                    _ => (Instant::now() > deadline)
+                        .then(|| Lost::Unsent(Failed::of("the database does not keep up"))),
+                };
+                kept
+            }
+        });
+        each.collect()
+    }
+
     /// Keeps these records, in a transaction.
-    fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Failed> {
+    fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Lost> {
         // One that was open before may have been closed at the other end, of which nobody knew.
         let mut again = self.connection.is_some();
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
-                None => self.database.connect()?,
+                None => self.database.connect().map_err(Lost::Unsent)?,
             };
             // What fails before it is committed leaves nothing, and can be tried again; what fails then may be kept, and
             // twice would be worse. With the connection goes whatever it had begun.
             match begun(&mut connection, objects, &self.segments) {
                 Err(_) if again => again = false,
-                Err(error) => return Err(error),
+                Err(error) => return Err(Lost::Refused(error)),
                 Ok(()) => {
                     if !objects.is_empty() {
-                        connection.batch("COMMIT")?;
+                        connection.batch("COMMIT").map_err(Lost::Unsure)?;
                     }
                     self.connection = Some(connection);
                     return Ok(());
@@ -428,6 +474,19 @@ impl Writer {
             }
         }
     }
+}
+
+/// What has gathered behind a job, as far as it is one transaction.
+fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
+    let size = |job: &Job| job.object().map_or(0, <[u8]>::len);
+    let mut bytes = size(&first);
+    let mut jobs = vec![first];
+    while jobs.len() < BATCH && bytes < BATCH_BYTES {
+        let Ok(job) = queue.try_recv() else { break };
+        bytes += size(&job);
+        jobs.push(job);
+    }
+    jobs
 }
 
 /// A transaction with these records, that is only to be committed.
@@ -710,4 +769,22 @@ fn read_lines_by_time(
         merge.add(at, chain.next(&mut connection)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_is_bounded_by_its_bytes_and_by_its_records() {
+        let job = |bytes: usize| Job { what: What::Keep(vec![b' '; bytes]), done: oneshot::channel().0 };
+        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let sizes = [3 << 20, 3 << 20, 3 << 20, 1, 20 << 20, 1];
+        sizes.iter().for_each(|bytes| jobs.send(job(*bytes)).expect("there is room"));
+        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        assert_eq!([many(), many(), many()], [3, 2, 1]);
+        (0..BATCH + 1).for_each(|_| jobs.send(job(1)).expect("there is room"));
+        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        assert_eq!([many(), many()], [BATCH, 1]);
+    }
 }
