@@ -431,3 +431,34 @@ async fn a_record_that_is_refused_takes_no_other_with_it() {
     assert!(verified.is_intact(), "{:?}", verified.findings);
     assert_eq!((verified.calls, verified.unfinished), (4, 0));
 }
+
+/// Calls so often that segments are to be dropped, which nobody may.
+async fn retains(place: Place, forbid: impl FnOnce()) {
+    let keep = Segments { size: 4_000, keep: Some(1), ..Segments::default() };
+    fill(&place, 4, keep).await;
+    forbid();
+    fill(&place, 40, keep).await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{place:?}: {:?}", verified.findings);
+    assert_eq!((verified.calls, verified.chains[0].first), (44, 1), "{place:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_dropped_keeps_no_record_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let trigger =
+        "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE(ABORT, 'kept'); END";
+    let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(trigger).unwrap();
+    retains(Place::Sqlite(path.clone()), forbid).await;
+
+    let Some(server) = Postgres::start() else { return };
+    let forbid = || {
+        server.query(
+            "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN RAISE EXCEPTION ''kept''; END'; \
+             CREATE TRIGGER retains BEFORE DELETE ON aster_audit FOR EACH ROW EXECUTE FUNCTION retains()",
+        );
+    };
+    retains(Place::Postgres(server.url()), forbid).await;
+}

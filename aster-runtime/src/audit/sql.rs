@@ -507,7 +507,7 @@ fn begun(connection: &mut Connection, objects: &[&[u8]], segments: &Segments) ->
         if head.is_full(segments, now_ms) {
             head.next_segment();
             insert(connection, head.chain, std::mem::take(&mut rows))?;
-            if let Some(note) = drop_old(connection, &head, segments)? {
+            if let Some(note) = retire(connection, &head, segments)? {
                 rows.push(row(&mut head, &note.object(&now()), now_ms));
             }
         }
@@ -598,6 +598,25 @@ fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Drops the segments that are too many, where that can be done: a role may be allowed to write and not to drop, and what is
+/// written matters more.
+fn retire(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
+    if segments.keep.is_none() {
+        return Ok(None);
+    }
+    connection.batch("SAVEPOINT retention")?;
+    let note = match drop_old(connection, head, segments) {
+        Ok(note) => note,
+        Err(Failed(error)) => {
+            tracing::error!(%error, "old segments of the audit cannot be dropped; they stay");
+            connection.batch("ROLLBACK TO SAVEPOINT retention")?;
+            None
+        }
+    };
+    connection.batch("RELEASE SAVEPOINT retention")?;
+    Ok(note)
 }
 
 /// Drops the segments that are too many; the note says so.
