@@ -462,3 +462,19 @@ async fn what_cannot_be_dropped_keeps_no_record_out() {
     };
     retains(Place::Postgres(server.url()), forbid).await;
 }
+
+#[tokio::test]
+async fn a_database_that_is_taken_away_takes_no_later_record_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let (host, session) = session(Arc::new(Sql::sqlite(&path, segments()).unwrap())).await;
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    host.close().await;
+    let verified = Store::sqlite(&path).verify().await.unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished), (1, 0));
+}

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
-use super::{AuditSink, Commit, Record, now, open_private};
+use super::{AuditSink, Commit, Record, identity_at, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
 const QUEUE: usize = 8192;
@@ -112,7 +112,7 @@ impl Sql {
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let writer = Writer { database, segments, connection: None };
+        let writer = Writer { database, segments, connection: None, identity: None };
         std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
         Ok(Self { jobs })
     }
@@ -224,6 +224,14 @@ impl Database {
         }
         let mut connection = self.open()?;
         Ok(connection.has_tables()?.then_some(connection))
+    }
+
+    /// What tells the file from another that later has its path; of a server there is none.
+    fn identity(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Sqlite(path) => identity_at(path).ok().flatten(),
+            Self::Postgres(_) => None,
+        }
     }
 
     fn open(&self) -> Result<Connection, Failed> {
@@ -406,6 +414,8 @@ struct Writer {
     database: Database,
     segments: Segments,
     connection: Option<Connection>,
+    /// Of the file that it is a connection to.
+    identity: Option<(u64, u64)>,
 }
 
 impl Writer {
@@ -452,12 +462,22 @@ impl Writer {
 
     /// Keeps these records, in a transaction.
     fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Lost> {
+        if self.connection.is_some() && self.database.identity() != self.identity {
+            tracing::error!(
+                "the file of the audit was taken away while it was written; it goes on in another"
+            );
+            self.connection = None;
+        }
         // One that was open before may have been closed at the other end, of which nobody knew.
         let mut again = self.connection.is_some();
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
-                None => self.database.connect().map_err(Lost::Unsent)?,
+                None => {
+                    let connection = self.database.connect().map_err(Lost::Unsent)?;
+                    self.identity = self.database.identity();
+                    connection
+                }
             };
             // What fails before it is committed leaves nothing, and can be tried again; what fails then may be kept, and
             // twice would be worse. With the connection goes whatever it had begun.
