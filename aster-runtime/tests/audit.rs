@@ -609,3 +609,23 @@ async fn a_store_that_hangs_is_one_that_keeps_nothing() {
     }
     tokio::time::timeout(Duration::from_secs(300), host.close()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_segment_that_ends_replaces_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (host, session) = session(JsonLines::with_segments(&path, small()).unwrap()).await;
+    let restored = folder.path().join("audit.000001.jsonl");
+    fs::write(&restored, "restored\n").unwrap();
+    for text in 0..12 {
+        keep(&session, &format!("text {text}")).await;
+    }
+    assert_eq!(lines(&restored), ["restored"]);
+    assert_eq!(lines(&path).len(), 24);
+    // Once it is out of the way, the segment ends.
+    fs::remove_file(&restored).unwrap();
+    keep(&session, "last").await;
+    host.close().await;
+    assert_eq!(lines(&restored).len(), 24);
+    assert_eq!(faults(&verify(&path).await), []);
+}

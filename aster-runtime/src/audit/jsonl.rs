@@ -224,10 +224,15 @@ impl Writer {
 
     fn rotate(&mut self) -> io::Result<()> {
         let Some(files) = &mut self.files else { return Ok(()) };
-        match fs::rename(&files.active, files.segment(self.head.segment)) {
-            // The time before, it was renamed and no other could be made.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            renamed => renamed?,
+        let ended = files.segment(self.head.segment);
+        // Otherwise it was renamed the time before, and no other could be made.
+        if files.active.try_exists()? {
+            // Somebody put it there, and a rename would replace it.
+            if ended.try_exists()? {
+                let message = format!("`{}` is in the way; move it elsewhere", ended.display());
+                return Err(io::Error::new(ErrorKind::AlreadyExists, message));
+            }
+            fs::rename(&files.active, ended)?;
         }
         self.file = files.open()?;
         self.head.next_segment();
