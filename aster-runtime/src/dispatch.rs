@@ -33,6 +33,15 @@ pub trait Upstream: Send + Sync + 'static {
     /// What the server says of itself, now and whenever that changes.
     fn listing(&self) -> watch::Receiver<Arc<Listing>>;
 
+    /// Waits until the server can be called, and starts it for this where it is down: what it then lists may be another list.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be called.
+    fn ready(&self) -> BoxFuture<'_, Result<(), DispatchError>> {
+        Box::pin(ready(Ok(())))
+    }
+
     /// Calls a tool by the server's own name for it. Dropping the future cancels the call, which is what a host does once
     /// the context is cancelled.
     fn call(
@@ -41,6 +50,19 @@ pub trait Upstream: Send + Sync + 'static {
         arguments: JsonObject,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>>;
+
+    /// The same of a server that has been made [ready](Self::ready), as long as it offers what this listing does: a server that
+    /// was started anew after the call was decided may be another.
+    fn call_as_listed(
+        &self,
+        listing: &Arc<Listing>,
+        tool: &str,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let _ = listing;
+        self.call(tool, arguments, context)
+    }
 
     /// Reads a resource of the listing by its URI. The result's value is `{"contents": […]}` (MCP `ReadResourceResult`).
     fn read(&self, uri: String, context: ToolContext) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
@@ -153,10 +175,11 @@ pub(crate) struct Routes {
     pub(crate) timeout: Duration,
 }
 
-/// Sends an admitted call to where its tool runs.
+/// Sends an admitted call to where its tool runs. It was decided by this listing, where its server is not native.
 pub(crate) async fn dispatch(
     routes: &Routes,
     admitted: Admitted,
+    listing: Option<Arc<Listing>>,
     context: ToolContext,
 ) -> Result<ToolResult, DispatchError> {
     let (call, slot) = admitted.into_call();
@@ -174,9 +197,10 @@ pub(crate) async fn dispatch(
         }
         Origin::Mounted | Origin::External => {
             let upstream = routes.upstreams.get(server).ok_or_else(unavailable)?;
+            let listing = listing.ok_or_else(unavailable)?;
             let name = call.tool.id().tool();
             let result = match call.tool.asks() {
-                Asks::Tool => upstream.call(name, call.arguments, context).await,
+                Asks::Tool => upstream.call_as_listed(&listing, name, call.arguments, context).await,
                 Asks::Prompt => upstream.get(name, call.arguments, context).await,
                 Asks::Resource(template) => {
                     let uri = template.expand(|name| call.arguments.get(name).and_then(Value::as_str));

@@ -361,7 +361,7 @@ impl HostBuilder {
         let redactor = Redactor::new(self.secrets.iter().chain(&self.unrecorded))
             .with_formats(gate.secrets.least_recorded());
         let natives = start_natives(&self.entries, self.states, &env, &moments, &redactor, &mut parts).await;
-        let mut upstreams = HashMap::new();
+        let (mut upstreams, mut followed) = (HashMap::new(), HashMap::new());
         for upstream in self.upstreams {
             let name = upstream.name().to_owned();
             if let Err(error) = id::check_server_name(&name) {
@@ -376,6 +376,7 @@ impl HostBuilder {
             if parts.insert(name.clone(), Arc::new(part)).is_some() {
                 return Err(HostError::DuplicateServer(name));
             }
+            followed.insert(name.clone(), listing);
             upstreams.insert(name, upstream);
         }
         let changes = moments.subscribe();
@@ -383,6 +384,7 @@ impl HostBuilder {
         let shared = Arc::new(Shared {
             routes: Routes { natives, upstreams, timeout: self.call_timeout },
             parts: Mutex::new(parts),
+            followed: watch::Sender::new(followed),
             catalogue: watch::Sender::new(catalogue),
             filters: self.filters,
             config: self.config,
@@ -472,6 +474,8 @@ async fn start_natives(
 struct Shared {
     routes: Routes,
     parts: Mutex<BTreeMap<String, Arc<Part>>>,
+    /// By upstream, the listing that its part was made of. The catalogue is never behind it.
+    followed: watch::Sender<HashMap<String, Arc<Listing>>>,
     catalogue: watch::Sender<Catalogue>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
@@ -504,10 +508,12 @@ impl Shared {
         Arc::clone(&self.gate.rules.borrow())
     }
 
-    fn replace(&self, part: Part) {
+    fn replace(&self, part: Part, listing: Arc<Listing>) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.insert(part.server.name.clone(), Arc::new(part));
+        let name = part.server.name.clone();
+        parts.insert(name.clone(), Arc::new(part));
         self.catalogue.send_replace(merge(&parts, &self.moments));
+        self.followed.send_modify(|followed| drop(followed.insert(name, listing)));
     }
 }
 
@@ -572,15 +578,16 @@ async fn follow(
             () = modified_since(store.as_deref(), upstream.name(), modified), if quarantined => {}
         }
         let current = listing.borrow_and_update().clone();
+        let checked = Arc::clone(&current);
         let settings = upstream.settings();
         let name = upstream.name().to_owned();
         let (secrets, pins) = (secrets.clone(), store.clone());
         modified = pins.as_ref().and_then(|pins| pins.modified(&name));
         // Checking a long list takes milliseconds, which the tasks of calls should not wait for.
-        let checked = tokio::task::spawn_blocking(move || {
-            trusted_part(&name, &settings, &current, &secrets, pins.as_deref())
+        let part = tokio::task::spawn_blocking(move || {
+            trusted_part(&name, &settings, &checked, &secrets, pins.as_deref())
         });
-        let part = match checked.await {
+        let part = match part.await {
             Ok((part, waits)) => {
                 quarantined = waits;
                 part
@@ -595,7 +602,7 @@ async fn follow(
             }
         };
         match host.upgrade() {
-            Some(host) => host.replace(part),
+            Some(host) => host.replace(part, current),
             None => return,
         }
     }
@@ -1137,6 +1144,8 @@ impl HostSession {
         let has_run = AtomicBool::new(false);
         let way = async {
             self.started(&[target.requested()]).await;
+            let server = target.resolve(&self.sight()).ok().map(|(tool, _)| tool.id().server().to_owned());
+            let is_ready = self.ready(server.as_deref()).await;
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
@@ -1161,7 +1170,11 @@ impl HostSession {
             let client = options.client.as_ref();
             let mut admitted =
                 gate::admit(&shared.gate, &sight.scope, proposed, client, trail.heard()).await?;
-            self.check_unchanged(&admitted)?;
+            if is_ready {
+                // It may have ended while a human was asked.
+                self.ready(server.as_deref()).await;
+            }
+            let listing = self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
@@ -1171,9 +1184,9 @@ impl HostSession {
             let notes = admitted.take_context();
             let sent = (!shared.gate.hooks.is_empty()).then(|| admitted.call().clone());
             let dispatched = Instant::now();
-            let mut ran =
-                Ran::new(dispatch::dispatch(&shared.routes, admitted, context).await, &shared.redactor);
+            let ended = dispatch::dispatch(&shared.routes, admitted, listing, context).await;
             has_run.store(true, Ordering::Relaxed);
+            let mut ran = Ran::new(ended, &shared.redactor);
             if let Some(call) = &sent {
                 let done = Done {
                     call,
@@ -1288,6 +1301,19 @@ impl HostSession {
         let _ = tokio::time::timeout(START_PATIENCE, settled).await;
     }
 
+    /// Makes an external server ready and waits until the catalogue is of what it lists then: one that was down may come back
+    /// with other tools, which are compared with their pins before a call of them is decided. Says whether it can be called.
+    async fn ready(&self, server: Option<&str>) -> bool {
+        let upstream = server.and_then(|server| self.shared.routes.upstreams.get_key_value(server));
+        let Some((server, upstream)) = upstream else { return true };
+        let is_ready = upstream.ready().await.is_ok();
+        let listing = upstream.listing();
+        let mut followed = self.shared.followed.subscribe();
+        let caught_up = followed.wait_for(|followed| followed[server].offers_as(&listing.borrow()));
+        let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
+        is_ready
+    }
+
     /// What a session has to look at before it calls it, where its profile says so.
     fn check_described(&self, tool: &Tool) -> Result<(), BridgeError> {
         let described = || self.session.has_described(tool.id(), &tool.digest());
@@ -1297,14 +1323,23 @@ impl HostSession {
         Err(BridgeError::NotDescribed(tool.id().clone()))
     }
 
-    /// A human may take minutes, and a hook its time: what they looked at must still be what would be called.
-    fn check_unchanged(&self, admitted: &Admitted) -> Result<(), Denied> {
+    /// A human may take minutes, and a hook its time: what they looked at must still be what would be called. Gives back the
+    /// listing that has it, where its server is not native.
+    fn check_unchanged(&self, admitted: &Admitted) -> Result<Option<Arc<Listing>>, Denied> {
         let tool = &admitted.call().tool;
-        let same = self.sight().view.callable(tool.id()).is_some_and(|now| {
-            Arc::ptr_eq(now, tool) || (now.tier() == tool.tier() && now.definition() == tool.definition())
-        });
+        let server = tool.id().server();
+        // Before the view, which is then never behind it.
+        let listing = self.shared.followed.borrow().get(server).cloned();
+        let upstream = self.shared.routes.upstreams.get(server);
+        let is_current = upstream
+            .zip(listing.as_ref())
+            .is_none_or(|(upstream, listing)| listing.offers_as(&upstream.listing().borrow()));
+        let same = is_current
+            && self.sight().view.callable(tool.id()).is_some_and(|now| {
+                Arc::ptr_eq(now, tool) || (now.tier() == tool.tier() && now.definition() == tool.definition())
+            });
         if same {
-            return Ok(());
+            return Ok(listing);
         }
         let message = format!(
             "`{}` changed while the call was decided; nothing was called. Describe it again",

@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aster_runtime::audit::{Fault, JsonLines, Record, Segments, Stage, Stats, Store, Verification};
+use aster_runtime::audit::{
+    AuditSink, Commit, Fault, JsonLines, Record, Segments, Stage, Stats, Store, Verification,
+};
 use aster_runtime::call::{Check, Outcome};
 use aster_runtime::{CallOptions, Host, HostSession, Profile, catalogue, mcp_server};
 use proptest::prelude::*;
@@ -31,7 +34,7 @@ mod desk {
     }
 }
 
-async fn session(audit: JsonLines) -> (Host, HostSession) {
+async fn session(audit: impl AuditSink + 'static) -> (Host, HostSession) {
     let host =
         Host::builder().catalogue(catalogue![desk::SERVER]).audit(Arc::new(audit)).build().await.unwrap();
     let session = host.session(Profile::new("clerk").project("p")).unwrap();
@@ -537,4 +540,92 @@ async fn a_file_that_is_taken_away_takes_no_later_record_with_it() {
     let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
     assert_eq!(completed.denied, Some(Check::Audit));
     host.close().await;
+}
+
+/// An audit whose folder is emptied while it is written: no two processes write one chain after it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_that_is_emptied_leaves_every_writer_a_chain_of_its_own() {
+    for another_comes_first in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let (host, first) = session(JsonLines::open(&path).unwrap()).await;
+        keep(&first, "gone").await;
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        if !another_comes_first {
+            keep(&first, "first").await;
+        }
+        let (other_host, other) = session(JsonLines::open(&path).unwrap()).await;
+        for text in ["one", "two"] {
+            keep(&other, text).await;
+            keep(&first, text).await;
+        }
+        host.close().await;
+        other_host.close().await;
+        let verified = verify(&path).await;
+        let lasts: Vec<(u32, u64)> = verified.chains.iter().map(|chain| (chain.chain, chain.last)).collect();
+        if another_comes_first {
+            assert_eq!(faults(&verified), []);
+            assert_eq!(lasts, [(0, 4), (1, 4)]);
+        } else {
+            assert_eq!(faults(&verified), [Fault::Missing { chain: 0, first: 1, last: 2 }]);
+            assert_eq!(lasts, [(0, 8), (1, 4)]);
+        }
+    }
+}
+
+/// A store that never says whether it keeps what it is given.
+struct Hangs;
+
+impl AuditSink for Hangs {
+    fn write(&self, _: &Record) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn commit(&self, _: &Record) -> Commit {
+        Commit::Pending(Box::pin(std::future::pending()))
+    }
+
+    fn flush(&self) -> Commit {
+        Commit::Pending(Box::pin(std::future::pending()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_one_that_keeps_nothing() {
+    let (host, session) = session(Hangs).await;
+    let arguments = json!({"text": "t", "a": 1, "b": 2}).as_object().cloned().unwrap();
+    for (tool, drop, expected) in [
+        ("desk/keep", ["a", "b"].as_slice(), (Outcome::Denied, Some(Check::Audit))),
+        ("desk/add", &["text"], (Outcome::Ok, None)),
+    ] {
+        let mut arguments = arguments.clone();
+        arguments.retain(|name, _| !drop.contains(&name.as_str()));
+        let call = session.execute(tool, arguments, CallOptions::default());
+        let completed = tokio::time::timeout(Duration::from_secs(300), call).await.unwrap();
+        assert_eq!((completed.outcome, completed.denied), expected, "{tool}");
+    }
+    tokio::time::timeout(Duration::from_secs(300), host.close()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_segment_that_ends_replaces_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let (host, session) = session(JsonLines::with_segments(&path, small()).unwrap()).await;
+    let restored = folder.path().join("audit.000001.jsonl");
+    fs::write(&restored, "restored\n").unwrap();
+    for text in 0..12 {
+        keep(&session, &format!("text {text}")).await;
+    }
+    assert_eq!(lines(&restored), ["restored"]);
+    assert_eq!(lines(&path).len(), 24);
+    // Once it is out of the way, the segment ends.
+    fs::remove_file(&restored).unwrap();
+    keep(&session, "last").await;
+    host.close().await;
+    assert_eq!(lines(&restored).len(), 24);
+    assert_eq!(faults(&verify(&path).await), []);
 }

@@ -408,3 +408,73 @@ async fn what_was_open_to_others_no_longer_is() {
         assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
     }
 }
+
+/// A record that the database refuses costs no other that is in one transaction with it.
+#[tokio::test]
+async fn a_record_that_is_refused_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let sink = Sql::sqlite(&path, segments()).unwrap();
+    sink.connect().await.unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let refuse = "CREATE TRIGGER refuses BEFORE INSERT ON aster_audit WHEN NEW.record LIKE '%desk/idle%' \
+                  BEGIN SELECT RAISE(ABORT, 'refused'); END; BEGIN IMMEDIATE";
+    other.execute_batch(refuse).unwrap();
+    let (host, session) = session(Arc::new(sink)).await;
+    // Until the database is let go, all intents wait in one or two transactions.
+    let calls = ["desk/note", "desk/idle", "desk/note", "desk/note", "desk/note"];
+    let calls = join_all(calls.map(|tool| call(&session, tool)));
+    let (ended, ()) = tokio::join!(calls, async { other.execute_batch("COMMIT").unwrap() });
+    assert_eq!(ended, [(Outcome::Ok, None); 5]);
+    host.close().await;
+    let verified = Store::sqlite(&path).verify().await.unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished), (4, 0));
+}
+
+/// Calls so often that segments are to be dropped, which nobody may.
+async fn retains(place: Place, forbid: impl FnOnce()) {
+    let keep = Segments { size: 4_000, keep: Some(1), ..Segments::default() };
+    fill(&place, 4, keep).await;
+    forbid();
+    fill(&place, 40, keep).await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{place:?}: {:?}", verified.findings);
+    assert_eq!((verified.calls, verified.chains[0].first), (44, 1), "{place:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_dropped_keeps_no_record_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let trigger =
+        "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE(ABORT, 'kept'); END";
+    let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(trigger).unwrap();
+    retains(Place::Sqlite(path.clone()), forbid).await;
+
+    let Some(server) = Postgres::start() else { return };
+    let forbid = || {
+        server.query(
+            "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN RAISE EXCEPTION ''kept''; END'; \
+             CREATE TRIGGER retains BEFORE DELETE ON aster_audit FOR EACH ROW EXECUTE FUNCTION retains()",
+        );
+    };
+    retains(Place::Postgres(server.url()), forbid).await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_taken_away_takes_no_later_record_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.db");
+    let (host, session) = session(Arc::new(Sql::sqlite(&path, segments()).unwrap())).await;
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    host.close().await;
+    let verified = Store::sqlite(&path).verify().await.unwrap();
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished), (1, 0));
+}

@@ -13,10 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use blake3::Hash;
 
 use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
-use super::{AuditSink, Record, Stage, now, open_private};
+use super::{AuditSink, Record, Stage, identity, identity_at, now, open_private};
 
 /// How many processes may write at the same time.
 const CHAINS: u32 = 1024;
+
+/// The extension of the file that says that a chain is written.
+const LOCK: &str = ".lock";
 
 /// After how many lines the head is noted again.
 const NOTED: u64 = 64;
@@ -69,17 +72,12 @@ impl JsonLines {
             let writer = Writer { file, files: None, segments, head: Head::new(0) };
             return Ok(Self { path, writer: Mutex::new(writer) });
         }
-        for chain in 0..CHAINS {
-            if let Some(files) = Files::lock(&path, chain)? {
-                let path = files.active.clone();
-                let writer = Mutex::new(Writer::open(files, segments)?);
-                return Ok(Self { path, writer });
-            }
-        }
-        Err(io::Error::new(ErrorKind::ResourceBusy, format!("{CHAINS} processes write it already")))
+        let base = Base::of(&path);
+        let writer = Writer::take(&base, segments)?;
+        Ok(Self { path: base.name(writer.head.chain, None, &base.extension), writer: Mutex::new(writer) })
     }
 
-    /// The file that is being written.
+    /// The file that was opened. Where the folder is emptied meanwhile, another process may take it, and another is written.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -110,6 +108,16 @@ impl Drop for JsonLines {
 }
 
 impl Writer {
+    /// Goes on with the first chain that nobody else writes.
+    fn take(base: &Base, segments: Segments) -> io::Result<Self> {
+        for chain in 0..CHAINS {
+            if let Some(files) = Files::lock(base, chain)? {
+                return Self::open(files, segments);
+            }
+        }
+        Err(io::Error::new(ErrorKind::ResourceBusy, format!("{CHAINS} processes write it already")))
+    }
+
     /// Goes on where the chain ends. A line that a killed writer left without its end is closed and said to be so.
     fn open(mut files: Files, segments: Segments) -> io::Result<Self> {
         let mut file = files.open()?;
@@ -173,11 +181,23 @@ impl Writer {
     /// gone is found by a verification.
     fn follow_file(&mut self) -> io::Result<()> {
         let Some(files) = &mut self.files else { return Ok(()) };
-        if files.is_there()? {
+        let is_locked = files.is_locked()?;
+        if is_locked && files.is_there()? {
             return Ok(());
         }
         tracing::error!("the file of the audit was taken away while it was written; it goes on in another");
-        self.file = files.open()?;
+        if is_locked {
+            self.file = files.open()?;
+        } else {
+            // Nothing says any more that the chain is taken: another process may write it.
+            let taken = Self::take(&files.base.clone(), self.segments)?;
+            if taken.head.chain != self.head.chain || taken.head.sequence > 0 {
+                *self = taken;
+                return Ok(());
+            }
+            (self.file, self.files) = (taken.file, taken.files);
+            self.note_head();
+        }
         // Under the next number, since this one may have been given to what was taken away.
         self.head.next_segment();
         self.head.bytes = self.file.metadata()?.len();
@@ -204,10 +224,15 @@ impl Writer {
 
     fn rotate(&mut self) -> io::Result<()> {
         let Some(files) = &mut self.files else { return Ok(()) };
-        match fs::rename(&files.active, files.segment(self.head.segment)) {
-            // The time before, it was renamed and no other could be made.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            renamed => renamed?,
+        let ended = files.segment(self.head.segment);
+        // Otherwise it was renamed the time before, and no other could be made.
+        if files.active.try_exists()? {
+            // Somebody put it there, and a rename would replace it.
+            if ended.try_exists()? {
+                let message = format!("`{}` is in the way; move it elsewhere", ended.display());
+                return Err(io::Error::new(ErrorKind::AlreadyExists, message));
+            }
+            fs::rename(&files.active, ended)?;
         }
         self.file = files.open()?;
         self.head.next_segment();
@@ -239,19 +264,6 @@ impl Writer {
     }
 }
 
-/// What tells a file from another that later has its path.
-#[cfg(unix)]
-fn identity(file: &fs::Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt as _;
-    (file.dev(), file.ino())
-}
-
-/// Elsewhere a file that is open is not taken away.
-#[cfg(not(unix))]
-fn identity(_: &fs::Metadata) -> (u64, u64) {
-    (0, 0)
-}
-
 /// The files of one chain.
 #[derive(Debug)]
 struct Files {
@@ -261,15 +273,14 @@ struct Files {
     active: PathBuf,
     identity: (u64, u64),
     /// Held as long as the chain is written.
-    _lock: File,
+    lock: File,
     head: File,
 }
 
 impl Files {
     /// The files of a chain that nobody else writes; `None` where somebody does.
-    fn lock(path: &Path, chain: u32) -> io::Result<Option<Self>> {
-        let base = Base::of(path);
-        let lock = open_private(&base.name(chain, None, ".lock"), false)?;
+    fn lock(base: &Base, chain: u32) -> io::Result<Option<Self>> {
+        let lock = open_private(&base.name(chain, None, LOCK), false)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -277,7 +288,7 @@ impl Files {
         }
         let head = open_private(&base.name(chain, None, ".head"), false)?;
         let active = base.name(chain, None, &base.extension);
-        Ok(Some(Self { base, chain, active, identity: (0, 0), _lock: lock, head }))
+        Ok(Some(Self { base: base.clone(), chain, active, identity: (0, 0), lock, head }))
     }
 
     /// Opens the file that is written, or makes it.
@@ -289,10 +300,13 @@ impl Files {
 
     /// Whether the file that was opened is still there.
     fn is_there(&self) -> io::Result<bool> {
-        match fs::metadata(&self.active) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            there => Ok(identity(&there?) == self.identity),
-        }
+        Ok(identity_at(&self.active)? == Some(self.identity))
+    }
+
+    /// Whether others still see the lock.
+    fn is_locked(&self) -> io::Result<bool> {
+        let there = identity_at(&self.base.name(self.chain, None, LOCK))?;
+        Ok(there == Some(identity(&self.lock.metadata()?)))
     }
 
     fn segment(&self, number: u32) -> PathBuf {

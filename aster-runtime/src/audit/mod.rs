@@ -15,7 +15,7 @@ mod store;
 mod verify;
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -30,6 +30,7 @@ pub use jsonl::JsonLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::timeout;
 
 use crate::call::{Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
@@ -46,6 +47,9 @@ pub use sql::Sql;
 pub use stats::{Counts, ServerStats, Stats};
 pub use store::{Entry, Store};
 pub use verify::{Fault, Finding, Verification, VerifiedChain};
+
+/// How long a call waits for its record to be kept: longer than a database may take that answers at all.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How much of a name that a caller made up is recorded, in characters.
 const NAME: usize = 300;
@@ -233,6 +237,17 @@ impl Future for Commit {
     }
 }
 
+/// Waits until it is known whether something is kept, but not for ever: a store that hangs keeps nothing.
+async fn known(commit: Commit) -> io::Result<()> {
+    match commit {
+        Commit::Done(done) => done,
+        pending => timeout(PATIENCE, pending).await.unwrap_or_else(|_| {
+            let seconds = PATIENCE.as_secs();
+            Err(io::Error::new(io::ErrorKind::TimedOut, format!("it is not kept within {seconds} s")))
+        }),
+    }
+}
+
 /// Writes records as events of `tracing`, target `aster::audit`: what a host gets that configures no sink.
 #[derive(Debug, Default)]
 pub struct Traced;
@@ -277,7 +292,7 @@ impl Recorder {
 
     /// Waits until all records are kept.
     pub(crate) async fn flush(&self) {
-        if let Err(error) = self.sink.flush().await {
+        if let Err(error) = known(self.sink.flush()).await {
             tracing::error!(%error, "the last records of the audit are not kept");
         }
     }
@@ -409,7 +424,7 @@ impl Trail {
         self.record.decision = Some(Decision::Admitted(self.safe(admitted.by())));
         self.record.time = now();
         self.record.stage = Stage::Intent;
-        match self.recorder.commit(&self.record).await {
+        match known(self.recorder.commit(&self.record)).await {
             Ok(()) => Ok(()),
             Err(error) if self.in_full() => {
                 tracing::error!(%error, "the audit cannot be written; the call is denied");
@@ -453,7 +468,7 @@ impl Trail {
         } else {
             self.record.bytes = Some(completed.result.size());
         }
-        let written = self.outcome(outcome, completed.duration).await;
+        let written = known(self.outcome(outcome, completed.duration)).await;
         self.lament(written);
         completed
     }
@@ -543,6 +558,27 @@ fn open_private(path: &Path, append: bool) -> io::Result<File> {
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)
+}
+
+/// What tells a file from another that later has its path.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (file.dev(), file.ino())
+}
+
+/// Elsewhere it is not noticed that a path has another file.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+/// That of the file which has this path now; `None` where there is none.
+fn identity_at(path: &Path) -> io::Result<Option<(u64, u64)>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        there => Ok(Some(identity(&there?))),
+    }
 }
 
 fn now() -> String {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, TrySendError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blake3::Hash;
 use postgres::fallible_iterator::FallibleIterator as _;
@@ -20,13 +20,16 @@ use tokio::sync::oneshot;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
-use super::{AuditSink, Commit, Record, now, open_private};
+use super::{AuditSink, Commit, Record, identity_at, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
 const QUEUE: usize = 8192;
 
 /// How many records are one transaction at most.
 const BATCH: usize = 256;
+
+/// How many bytes of records are one transaction: with the record that exceeds them it ends.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +75,16 @@ enum What {
     Flush,
 }
 
+impl Job {
+    /// What it gives to keep, if anything.
+    fn object(&self) -> Option<&[u8]> {
+        match &self.what {
+            What::Keep(object) => Some(object),
+            What::Connect | What::Flush => None,
+        }
+    }
+}
+
 impl Sql {
     /// A SQLite database, a file that is made where it is not there, with mode 0600 on Unix. Its transactions are on the disk
     /// when they are committed (`WAL`, `synchronous = FULL`). Nothing is opened before the first record or
@@ -99,7 +112,7 @@ impl Sql {
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let writer = Writer { database, segments, connection: None };
+        let writer = Writer { database, segments, connection: None, identity: None };
         std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
         Ok(Self { jobs })
     }
@@ -213,6 +226,14 @@ impl Database {
         Ok(connection.has_tables()?.then_some(connection))
     }
 
+    /// What tells the file from another that later has its path; of a server there is none.
+    fn identity(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Sqlite(path) => identity_at(path).ok().flatten(),
+            Self::Postgres(_) => None,
+        }
+    }
+
     fn open(&self) -> Result<Connection, Failed> {
         match self {
             Self::Sqlite(path) => {
@@ -256,7 +277,7 @@ fn private(path: &Path) -> io::Result<()> {
 }
 
 /// Why nothing was written or read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Failed(String);
 
 impl Failed {
@@ -284,6 +305,24 @@ impl From<postgres::Error> for Failed {
 impl From<Failed> for io::Error {
     fn from(failed: Failed) -> Self {
         Self::other(failed.0)
+    }
+}
+
+/// How far records have come that are not kept.
+#[derive(Debug, Clone)]
+enum Lost {
+    /// Nowhere: there is no connection.
+    Unsent(Failed),
+    /// To a database that did not take them.
+    Refused(Failed),
+    /// To where it is not known whether they are kept.
+    Unsure(Failed),
+}
+
+impl Lost {
+    fn into_error(self) -> io::Error {
+        let (Self::Unsent(failed) | Self::Refused(failed) | Self::Unsure(failed)) = self;
+        failed.into()
     }
 }
 
@@ -375,27 +414,21 @@ struct Writer {
     database: Database,
     segments: Segments,
     connection: Option<Connection>,
+    /// Of the file that it is a connection to.
+    identity: Option<(u64, u64)>,
 }
 
 impl Writer {
     fn run(mut self, queue: mpsc::Receiver<Job>) {
         while let Ok(first) = queue.recv() {
-            let jobs: Vec<Job> = std::iter::once(first).chain(queue.try_iter().take(BATCH - 1)).collect();
-            let objects: Vec<&[u8]> = jobs
-                .iter()
-                .filter_map(|job| match &job.what {
-                    What::Keep(object) => Some(&**object),
-                    _ => None,
-                })
-                .collect();
-            let connect = jobs.iter().any(|job| matches!(job.what, What::Connect));
-            let kept = if objects.is_empty() && !connect { Ok(()) } else { self.keep(&objects) };
+            let jobs = gathered(first, &queue);
+            let objects: Vec<&[u8]> = jobs.iter().filter_map(Job::object).collect();
+            let mut kept = self.keep_each(&objects).into_iter();
             for job in jobs {
-                let told = match &kept {
-                    Err(Failed(why)) if !matches!(job.what, What::Flush) => {
-                        Err(io::Error::other(why.clone()))
-                    }
-                    _ => Ok(()),
+                let told = match job.what {
+                    What::Keep(_) => kept.next().unwrap_or(Ok(())).map_err(Lost::into_error),
+                    What::Connect => self.keep(&[]).map_err(Lost::into_error),
+                    What::Flush => Ok(()),
                 };
                 if let Err(Err(error)) = job.done.send(told) {
                     tracing::error!(%error, "a record of the audit is lost, for which nobody waited any more");
@@ -404,23 +437,56 @@ impl Writer {
         }
     }
 
+    /// Keeps these records, together or, where the database refuses them so, each by itself. Says what became of each.
+    fn keep_each(&mut self, objects: &[&[u8]]) -> Vec<Result<(), Lost>> {
+        let together = if objects.is_empty() { Ok(()) } else { self.keep(objects) };
+        if objects.len() < 2 || !matches!(together, Err(Lost::Refused(_))) {
+            return vec![together; objects.len()];
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let mut hopeless = None;
+        let each = objects.iter().map(|object| match &hopeless {
+            Some(lost) => Err(Lost::clone(lost)),
+            None => {
+                let kept = self.keep(&[object]);
+                hopeless = match &kept {
+                    Err(lost @ Lost::Unsent(_)) => Some(lost.clone()),
+                    _ => (Instant::now() > deadline)
+                        .then(|| Lost::Unsent(Failed::of("the database does not keep up"))),
+                };
+                kept
+            }
+        });
+        each.collect()
+    }
+
     /// Keeps these records, in a transaction.
-    fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Failed> {
+    fn keep(&mut self, objects: &[&[u8]]) -> Result<(), Lost> {
+        if self.connection.is_some() && self.database.identity() != self.identity {
+            tracing::error!(
+                "the file of the audit was taken away while it was written; it goes on in another"
+            );
+            self.connection = None;
+        }
         // One that was open before may have been closed at the other end, of which nobody knew.
         let mut again = self.connection.is_some();
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
-                None => self.database.connect()?,
+                None => {
+                    let connection = self.database.connect().map_err(Lost::Unsent)?;
+                    self.identity = self.database.identity();
+                    connection
+                }
             };
             // What fails before it is committed leaves nothing, and can be tried again; what fails then may be kept, and
             // twice would be worse. With the connection goes whatever it had begun.
             match begun(&mut connection, objects, &self.segments) {
                 Err(_) if again => again = false,
-                Err(error) => return Err(error),
+                Err(error) => return Err(Lost::Refused(error)),
                 Ok(()) => {
                     if !objects.is_empty() {
-                        connection.batch("COMMIT")?;
+                        connection.batch("COMMIT").map_err(Lost::Unsure)?;
                     }
                     self.connection = Some(connection);
                     return Ok(());
@@ -428,6 +494,19 @@ impl Writer {
             }
         }
     }
+}
+
+/// What has gathered behind a job, as far as it is one transaction.
+fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
+    let size = |job: &Job| job.object().map_or(0, <[u8]>::len);
+    let mut bytes = size(&first);
+    let mut jobs = vec![first];
+    while jobs.len() < BATCH && bytes < BATCH_BYTES {
+        let Ok(job) = queue.try_recv() else { break };
+        bytes += size(&job);
+        jobs.push(job);
+    }
+    jobs
 }
 
 /// A transaction with these records, that is only to be committed.
@@ -448,7 +527,7 @@ fn begun(connection: &mut Connection, objects: &[&[u8]], segments: &Segments) ->
         if head.is_full(segments, now_ms) {
             head.next_segment();
             insert(connection, head.chain, std::mem::take(&mut rows))?;
-            if let Some(note) = drop_old(connection, &head, segments)? {
+            if let Some(note) = retire(connection, &head, segments)? {
                 rows.push(row(&mut head, &note.object(&now()), now_ms));
             }
         }
@@ -539,6 +618,25 @@ fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Drops the segments that are too many, where that can be done: a role may be allowed to write and not to drop, and what is
+/// written matters more.
+fn retire(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
+    if segments.keep.is_none() {
+        return Ok(None);
+    }
+    connection.batch("SAVEPOINT retention")?;
+    let note = match drop_old(connection, head, segments) {
+        Ok(note) => note,
+        Err(Failed(error)) => {
+            tracing::error!(%error, "old segments of the audit cannot be dropped; they stay");
+            connection.batch("ROLLBACK TO SAVEPOINT retention")?;
+            None
+        }
+    };
+    connection.batch("RELEASE SAVEPOINT retention")?;
+    Ok(note)
 }
 
 /// Drops the segments that are too many; the note says so.
@@ -710,4 +808,22 @@ fn read_lines_by_time(
         merge.add(at, chain.next(&mut connection)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_is_bounded_by_its_bytes_and_by_its_records() {
+        let job = |bytes: usize| Job { what: What::Keep(vec![b' '; bytes]), done: oneshot::channel().0 };
+        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let sizes = [3 << 20, 3 << 20, 3 << 20, 1, 20 << 20, 1];
+        sizes.iter().for_each(|bytes| jobs.send(job(*bytes)).expect("there is room"));
+        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        assert_eq!([many(), many(), many()], [3, 2, 1]);
+        (0..BATCH + 1).for_each(|_| jobs.send(job(1)).expect("there is room"));
+        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        assert_eq!([many(), many()], [BATCH, 1]);
+    }
 }

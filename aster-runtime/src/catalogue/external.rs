@@ -1,6 +1,7 @@
 //! What is known of an external server, as its upstream reports it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
 use serde::Serialize;
@@ -73,6 +74,13 @@ impl Listing {
             instructions: None,
             protocol: None,
         }
+    }
+
+    /// Whether both offer the same, however the server is doing.
+    pub(crate) fn offers_as(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other)
+            || (&self.tools, &self.resources, &self.prompts)
+                == (&other.tools, &other.resources, &other.prompts)
     }
 
     /// The listing without secrets, and where they were, where there are any: what a server says of itself is shown to

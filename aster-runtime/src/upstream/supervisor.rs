@@ -36,6 +36,10 @@ const RESUBSCRIBE: Duration = Duration::from_secs(5);
 /// Why a server is down that was closed.
 const CLOSED: &str = "it has been closed";
 
+/// Why a call is not sent to a server that is up.
+const CHANGED: &str =
+    "what it lists changed after the call was decided; nothing was called. Describe the tool again";
+
 /// How the server is doing, for those who want to call it.
 #[derive(Debug, Clone)]
 enum State {
@@ -135,6 +139,21 @@ impl StdioUpstream {
         }
     }
 
+    async fn call_on(
+        &self,
+        connection: &Arc<Connection>,
+        tool: &str,
+        arguments: JsonObject,
+        context: &ToolContext,
+    ) -> Result<ToolResult, DispatchError> {
+        let limits = CallLimits { idle: self.server.call_timeout, total: self.server.call_limit };
+        match connection.call(tool, arguments, context, limits).await {
+            Ok(result) => Ok(result),
+            Err(Some(error)) => Err(error),
+            Err(None) => Err(self.end_of(connection).await),
+        }
+    }
+
     /// Why `connection` ended, which the supervisor is about to find out.
     async fn end_of(&self, connection: &Arc<Connection>) -> DispatchError {
         let mut state = self.state.clone();
@@ -183,6 +202,10 @@ impl Upstream for StdioUpstream {
         self.listing.clone()
     }
 
+    fn ready(&self) -> BoxFuture<'_, Result<(), DispatchError>> {
+        async move { self.connection().await.map(drop) }.boxed()
+    }
+
     fn call(
         &self,
         tool: &str,
@@ -192,12 +215,30 @@ impl Upstream for StdioUpstream {
         let tool = tool.to_owned();
         async move {
             let connection = self.connection().await?;
-            let limits = CallLimits { idle: self.server.call_timeout, total: self.server.call_limit };
-            match connection.call(&tool, arguments, &context, limits).await {
-                Ok(result) => Ok(result),
-                Err(Some(error)) => Err(error),
-                Err(None) => Err(self.end_of(&connection).await),
+            self.call_on(&connection, &tool, arguments, &context).await
+        }
+        .boxed()
+    }
+
+    fn call_as_listed(
+        &self,
+        listing: &Arc<Listing>,
+        tool: &str,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        let (listing, tool) = (Arc::clone(listing), tool.to_owned());
+        async move {
+            let connection = match &*self.state.borrow() {
+                State::Ready(connection) => Arc::clone(connection),
+                State::Down { reason, .. } => return Err(self.unavailable(Some(reason))),
+                State::Starting => return Err(self.unavailable(None)),
+            };
+            // Looked at after the connection: what one lists is published before it can be called.
+            if !self.listing.borrow().offers_as(&listing) {
+                return Err(self.unavailable(Some(CHANGED)));
             }
+            self.call_on(&connection, &tool, arguments, &context).await
         }
         .boxed()
     }
