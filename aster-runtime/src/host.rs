@@ -998,17 +998,17 @@ impl HostSession {
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
                 let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
+                let ids = |tool: &Value| {
+                    let also = tool["also"].as_array().into_iter().flatten();
+                    let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
+                    ids.map(str::to_owned).collect()
+                };
+                let hits: Vec<Vec<String>> =
+                    answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                 if !request.query.is_empty() {
-                    let ids = |tool: &Value| {
-                        let also = tool["also"].as_array().into_iter().flatten();
-                        let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
-                        ids.map(str::to_owned).collect()
-                    };
-                    let hits: Vec<Vec<String>> =
-                        answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                     self.shared.audit.searched(&self.session, options.client(), hits.len());
-                    self.session.note_search(request.offset, hits);
                 }
+                self.session.note_search(&request.query, request.server.as_deref(), request.offset, hits);
                 Ok(answer)
             }
             Ok(Request::Describe(names)) => {
