@@ -156,6 +156,7 @@ mod tests {
         assert_eq!(ranked(&view, "hacker news")[0], "hackernews_top");
         assert_eq!(ranked(&view, "reykjavik")[0], "get_weather");
         assert_eq!(ranked(&view, "wether")[0], "get_weather", "a slip");
+        assert_eq!(ranked(&view, "bellwether wether")[0], "get_weather", "the end of another word is a word");
         assert_eq!(ranked(&view, "Dateien suchen")[0], "suche");
         assert_eq!(ranked(&view, "搜索")[0], "sousuo");
         #[cfg(feature = "words")]
