@@ -1285,26 +1285,27 @@ impl HostSession {
         Trail::start(recorder, redactor, &self.session, client, call_id, requested)
     }
 
-    /// What the session sees of the catalogue as it is now, under the rules as they are now.
+    /// What the session sees of the catalogue as it is now, under the rules as they are now. It is made where no lock is held:
+    /// who wants what has come since does not wait for a ranking of what was there before.
     fn sight(&self) -> Arc<Sight> {
-        let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = self.shared.rules();
-        let is_current = |sight: &Sight| {
+        let is_current = |sight: &&Arc<Sight>| {
             sight.catalogue.is_same(&self.shared.catalogue.borrow())
-                && Arc::ptr_eq(sight.scope.rules(), &rules)
+                && Arc::ptr_eq(sight.scope.rules(), &self.shared.rules())
         };
-        match &*sight {
-            Some(current) if is_current(current) => Arc::clone(current),
-            _ => {
-                let catalogue = self.shared.catalogue.borrow().clone();
-                let scope = self.scope.under(rules);
-                let view = scope.view(&catalogue);
-                let ranker = self.shared.indexes.ranker(&view);
-                let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
-                *sight = Some(Arc::clone(&fresh));
-                fresh
-            }
+        let last = || self.sight.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = last().as_ref().filter(is_current) {
+            return Arc::clone(current);
         }
+        let catalogue = self.shared.catalogue.borrow().clone();
+        let scope = self.scope.under(self.shared.rules());
+        let view = scope.view(&catalogue);
+        let ranker = self.shared.indexes.ranker(&view);
+        let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
+        // What is outdated by now takes nothing's place.
+        if is_current(&&fresh) {
+            *last() = Some(Arc::clone(&fresh));
+        }
+        fresh
     }
 }
 
