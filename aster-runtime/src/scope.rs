@@ -273,6 +273,16 @@ impl View {
                 && self.servers.iter().map(says).eq(other.servers.iter().map(says)))
     }
 
+    /// How many tools both show that are the very same.
+    pub(crate) fn in_common(&self, other: &Self) -> usize {
+        let mut others = other.tools.iter().peekable();
+        let is_there = |tool: &&Arc<Tool>| {
+            while others.next_if(|other| other.id() < tool.id()).is_some() {}
+            others.next_if(|other| other.id() == tool.id()).is_some_and(|other| Arc::ptr_eq(other, tool))
+        };
+        self.tools.iter().filter(is_there).count()
+    }
+
     /// The visible resources, by server and name.
     #[must_use]
     pub fn resources(&self) -> &[Arc<Resource>] {
