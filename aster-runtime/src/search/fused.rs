@@ -83,7 +83,7 @@ impl Ranker for Fused {
         if words.is_empty() { self.second.explain(query, position) } else { words }
     }
 
-    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.first.nearest(query, limit)
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        self.first.nearest(query, server, limit)
     }
 }

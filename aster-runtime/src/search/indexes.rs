@@ -134,8 +134,8 @@ impl Ranker for Late {
         self.ranker().explain(query, position)
     }
 
-    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.ranker().nearest(query, limit)
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        self.ranker().nearest(query, server, limit)
     }
 }
 

@@ -55,8 +55,9 @@ pub trait Ranker: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The words of the tools that are nearest to those of a query, for an answer that found nothing.
-    fn nearest(&self, _query: &str, _limit: usize) -> Vec<String> {
+    /// The words of the tools, of one server where it is named, that are nearest to those of a query, for an answer that
+    /// found nothing.
+    fn nearest(&self, _query: &str, _server: Option<&str>, _limit: usize) -> Vec<String> {
         Vec::new()
     }
 }
@@ -178,7 +179,9 @@ mod tests {
         let index = Lexical::new(&view);
         let weather = view.tools().iter().position(|tool| tool.id().tool() == "get_weather").unwrap();
         assert_eq!(index.explain("weather in wonderland", weather), ["weather"]);
-        assert_eq!(index.nearest("wether", 3), ["weather"]);
+        assert_eq!(index.nearest("wether", None, 3), ["weather"]);
+        assert_eq!(index.nearest("wether", Some("hub"), 3), ["weather"]);
+        assert!(index.nearest("wether", Some("disk"), 3).is_empty(), "another server's word");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! From a query to what is looked up: groups of words, one for each word of the query.
 
+use std::ops::Range;
+
 use super::index::TermId;
 use super::language::{Guess, Language, function_word, is_stop};
 use super::table::Kind;
@@ -250,14 +252,16 @@ impl Lexical {
         }
     }
 
-    /// The words of the tools that a query's are most like, for an answer that found nothing.
-    pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
+    /// The words of the tools in these places that a query's are most like, for an answer that found nothing.
+    pub(super) fn nearest_words(&self, query: &str, places: &Range<u32>, limit: usize) -> Vec<String> {
+        let is_there =
+            |term: &TermId| self.index.postings().of(*term).any(|(tool, _)| places.contains(&tool));
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
             let speller = &self.speller;
             let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
             let terms = terms.chain(speller.completions(&self.index, &word.stem));
-            for term in terms.take(2) {
+            for term in terms.filter(is_there).take(2) {
                 let text = self.index.text(term).to_owned();
                 if nearest.len() < limit && !nearest.contains(&text) {
                     nearest.push(text);
