@@ -283,12 +283,14 @@ impl<'a> Reader<'a> {
         if !words.iter().all(|&word| stops(&self.raw[word as usize])) {
             words.retain(|&word| !stops(&self.raw[word as usize]));
         }
-        let name = self.name_terms.len();
+        let name = self.name_starts.last().map_or(0, |&start| start as usize);
+        // The name comes first; a title says more than it, and need not be said in full.
+        let is_name = field == Field::Name && self.name_terms.len() == name;
         for &word in &words {
             let term = self.stem(word, language);
             self.words.push((term, field));
             self.lengths[field as usize] += 1;
-            if field == Field::Name && !self.name_terms[name..].contains(&term) {
+            if is_name && !self.name_terms[name..].contains(&term) {
                 self.name_terms.push(term);
             }
         }

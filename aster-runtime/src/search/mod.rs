@@ -165,6 +165,24 @@ mod tests {
     }
 
     #[test]
+    fn a_tools_title_is_searched_like_its_name() {
+        let other = json!({"name": "other", "description": "Nothing."});
+        for titled in [
+            json!({"name": "gt_q3", "title": "Quarterly Invoices"}),
+            json!({"name": "gt_q3", "annotations": {"title": "Quarterly Invoices"}}),
+        ] {
+            let view = servers_view(vec![("desk", vec![titled, other.clone()])]);
+            assert_eq!(ranked(&view, "invoices"), ["gt_q3"]);
+        }
+        let score = |tool: Value| {
+            let view = servers_view(vec![("desk", vec![tool, other.clone()])]);
+            Lexical::new(&view).rank("create an issue", None, 1)[0].score
+        };
+        let plain = score(json!({"name": "create_issue"}));
+        assert_eq!(score(json!({"name": "create_issue", "title": "Create Issue"})), plain, "the name again");
+    }
+
+    #[test]
     fn a_search_of_one_server_sees_no_other() {
         let view = hub();
         let hits = Lexical::new(&view).rank("list", Some("disk"), 10);
