@@ -266,11 +266,10 @@ impl View {
     /// Whether both show the very same tools, on servers that say the same of themselves.
     #[must_use]
     pub(crate) fn shows_same(&self, other: &Self) -> bool {
-        let says = |server: &Server| (server.name.clone(), server.title.clone(), server.description.clone());
         Arc::ptr_eq(&self.tools, &other.tools)
             || (self.tools.len() == other.tools.len()
                 && self.tools.iter().zip(other.tools.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
-                && self.servers.iter().map(says).eq(other.servers.iter().map(says)))
+                && self.servers.iter().map(Server::says).eq(other.servers.iter().map(Server::says)))
     }
 
     /// How many tools both show that are the very same.

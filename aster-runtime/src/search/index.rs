@@ -142,14 +142,13 @@ fn idf(count: usize, frequency: usize) -> f32 {
 
 /// For each tool of the old view its place in the new one; `u32::MAX` where it or its server is another.
 fn positions(old: &View, new: &View) -> Vec<u32> {
-    let says =
-        |server: Option<&Server>| server.map(|server| (server.title.clone(), server.description.clone()));
     let mut fresh = with_servers(new).enumerate().peekable();
     with_servers(old)
         .map(|(tool, server)| {
             while fresh.next_if(|(_, (other, _))| other.id() < tool.id()).is_some() {}
-            let same =
-                fresh.next_if(|(_, (other, about))| Arc::ptr_eq(other, tool) && says(*about) == says(server));
+            let same = fresh.next_if(|(_, (other, about))| {
+                Arc::ptr_eq(other, tool) && about.map(Server::says) == server.map(Server::says)
+            });
             same.map_or(u32::MAX, |(position, _)| position as u32)
         })
         .collect()

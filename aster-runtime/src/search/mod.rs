@@ -278,6 +278,51 @@ mod tests {
         assert_eq!(view.tools()[first("get_weather")].id().tool(), "get_weather");
     }
 
+    /// A name that more servers have than hits are fused.
+    #[test]
+    fn names_come_first_in_a_fused_ranking_however_many() {
+        #[derive(Debug)]
+        struct Places(std::ops::Range<usize>, usize);
+        impl Ranker for Places {
+            fn rank(&self, _: &str, _: Option<&str>, limit: usize) -> Vec<Hit> {
+                let hit = |position| Hit { position, score: 1.0, exact: position < self.1 };
+                self.0.clone().map(hit).take(limit).collect()
+            }
+        }
+        let fused = Fused::new(Arc::new(Places(0..200, 150)), Arc::new(Places(300..400, 0)), 1.0);
+        let all = fused.rank("", None, usize::MAX);
+        assert!(all[..150].iter().all(|hit| hit.exact) && all[150..].iter().all(|hit| !hit.exact));
+        for limit in [1, 100, 120, 150, 160, 250] {
+            assert_eq!(fused.rank("", None, limit), all[..limit], "{limit}");
+        }
+    }
+
+    /// Whatever is asked for counts no more than can be stored.
+    #[test]
+    fn a_word_that_is_said_often_counts_for_more_at_any_saturation() {
+        let tool = |name: &str, times: usize| json!({"name": name, "description": "ticket ".repeat(times)});
+        let view = servers_view(vec![("desk", vec![tool("a", 20), tool("b", 40)])]);
+        let settings = Settings {
+            saturation: 100.0,
+            length: 0.0,
+            meaning: 0.0,
+            fields: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+            ..Settings::default()
+        };
+        let hits = Lexical::with(&view, settings, WordTable::built_in()).rank("ticket", None, 2);
+        assert_eq!(hits[0].position, 1);
+        assert!(hits[0].score > hits[1].score);
+    }
+
+    #[test]
+    fn parts_of_a_word_are_looked_for_as_they_stand_where_there_are_no_stems() {
+        let view =
+            servers_view(vec![("desk", vec![json!({"name": "running_shoes"}), json!({"name": "zap"})])]);
+        let settings = Settings { stems: false, ..Settings::default() };
+        let hits = Lexical::with(&view, settings, WordTable::built_in()).rank("shoesrunning", None, 2);
+        assert_eq!(hits.len(), 1);
+    }
+
     /// However many are asked for, they are the first of the same order: pages of a fused ranking neither repeat nor leave out.
     #[test]
     fn pages_of_a_fused_ranking_are_parts_of_one_order() {

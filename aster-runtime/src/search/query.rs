@@ -230,7 +230,10 @@ impl Lexical {
                 if right.chars().count() < 2 {
                     break;
                 }
-                let [left, right] = [left, right].map(|part| self.index.term(&Language::English.stem(part)));
+                let [left, right] = [left, right].map(|part| match self.settings.stems {
+                    true => self.index.term(&Language::English.stem(part)),
+                    false => self.index.term(part),
+                });
                 if let (Some(left), Some(right)) = (left, right) {
                     self.add(group, left, self.settings.split);
                     self.add(group, right, self.settings.split);
