@@ -102,7 +102,7 @@ def main():
     keep = {word for word, times in frequency.items() if times >= 2 and len(word) <= 24 and not word.isdigit()}
     keep |= {words[0] for words in stems[count:] if len(words) == 1}
     number = {word: at for at, word in enumerate(sorted(keep))}
-    cells = [(row, number[word]) for row, words in enumerate(stems) for word in set(words) if word in number]
+    cells = [(row, number[word]) for row, words in enumerate(stems) for word in sorted(set(words)) if word in number]
     rows, columns = zip(*cells)
     matrix = sparse.csr_matrix((np.ones(len(cells), np.float32), (rows, columns)), (len(everything), len(number)))
     target = teacher(everything)
