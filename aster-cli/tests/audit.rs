@@ -144,7 +144,7 @@ fn people_see_what_was_called() {
     let last = stats.lines().rev().take(2).collect::<Vec<_>>();
     assert_snapshot!(format!("{}\n{}", last[1], last[0]), @r"
     2 calls, 1 denied (1 by approval)
-    0 searches, 0 of them empty; 0 tools described, 0 of them executed then
+    0 searches, 0 of them empty, 0 with a tool described after them; 0 tools described, 0 of them executed then
     ");
 }
 

@@ -151,6 +151,11 @@ fn search_and_describe_read_well() {
     ");
     let page = sandbox.run(&["mcp", "search", "--server", "peer", "--limit", "1", "--json"]).expect(0).json();
     assert_eq!((&page["total"], &page["next_offset"]), (&json!(3), &json!(1)));
+    let near = sandbox.run(&["mcp", "search", "messagge", "--server", "none"]).expect(0).stdout;
+    assert!(near.contains("no server `none` is known"), "{near}");
+    let long = "word ".repeat(60);
+    let refused = sandbox.run(&["mcp", "search", &long]).expect(2);
+    assert!(refused.stderr.contains("the query has 300 bytes, the limit is 256"), "{refused}");
     assert_snapshot!(sandbox.run(&["mcp", "search", "zzzz", "--server", "peer"]).expect(0).stdout, @r"no tool matches; try other or fewer words, or list the tools of a server with an empty query. The servers are: peer");
 
     let outcome = sandbox.run(&["mcp", "describe", "peer/echo"]).expect(0);

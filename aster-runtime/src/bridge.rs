@@ -502,7 +502,7 @@ pub fn search(
     let mut answer = fitting(view, request, &page, left, total);
     if total == Some(0) {
         answer["message"] = json!(nothing_found(view, request));
-        let nearest = ranker.nearest(&request.query, MAX_NEAREST);
+        let nearest = ranker.nearest(&request.query, request.server.as_deref(), MAX_NEAREST);
         if !nearest.is_empty() {
             answer["nearest_words"] = json!(nearest);
         }
@@ -611,7 +611,10 @@ fn nothing_found(view: &View, request: &SearchRequest) -> String {
         Some(server) if !servers.contains(&server.as_str()) => {
             format!("no server `{}` is known; the servers are: {}", text::one_line(server, 64), named())
         }
-        _ if request.query.is_empty() => "there are no tools".to_owned(),
+        Some(server) if request.query.is_empty() => {
+            format!("`{}` offers no tools now; the servers are: {}", text::one_line(server, 64), named())
+        }
+        None if request.query.is_empty() => "there are no tools".to_owned(),
         _ => format!(
             "no tool matches; try other or fewer words, or list the tools of a server with an empty query. The \
              servers are: {}",
@@ -856,6 +859,12 @@ mod tests {
 
     #[test]
     fn a_search_that_finds_nothing_says_what_is_away() {
+        let none = run_search(json!({"action": "search", "server": "mail"}));
+        assert_eq!(none["message"], "`mail` offers no tools now; the servers are: disk, hub, mail");
+        assert_eq!(none["unavailable_servers"], json!({"mail": "down"}));
+        let nearest =
+            |server: &str| run_search(json!({"action": "search", "query": "isue", "server": server}));
+        assert!(nearest("disk").get("nearest_words").is_none(), "{}", nearest("disk"));
         let nothing = run_search(json!({"action": "search", "query": "zzz"}));
         assert_eq!(nothing["unavailable_servers"], json!({"mail": "down"}));
         assert!(nothing["message"].as_str().unwrap().contains("disk, hub, mail"), "{nothing}");

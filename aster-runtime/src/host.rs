@@ -1029,17 +1029,17 @@ impl HostSession {
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
                 let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
+                let ids = |tool: &Value| {
+                    let also = tool["also"].as_array().into_iter().flatten();
+                    let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
+                    ids.map(str::to_owned).collect()
+                };
+                let hits: Vec<Vec<String>> =
+                    answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                 if !request.query.is_empty() {
-                    let ids = |tool: &Value| {
-                        let also = tool["also"].as_array().into_iter().flatten();
-                        let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
-                        ids.map(str::to_owned).collect()
-                    };
-                    let hits: Vec<Vec<String>> =
-                        answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                     self.shared.audit.searched(&self.session, options.client(), hits.len());
-                    self.session.note_search(request.offset, hits);
                 }
+                self.session.note_search(&request.query, request.server.as_deref(), request.offset, hits);
                 Ok(answer)
             }
             Ok(Request::Describe(names)) => {
@@ -1360,26 +1360,27 @@ impl HostSession {
         Trail::start(recorder, redactor, &self.session, client, call_id, requested)
     }
 
-    /// What the session sees of the catalogue as it is now, under the rules as they are now.
+    /// What the session sees of the catalogue as it is now, under the rules as they are now. It is made where no lock is held:
+    /// who wants what has come since does not wait for a ranking of what was there before.
     fn sight(&self) -> Arc<Sight> {
-        let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = self.shared.rules();
-        let is_current = |sight: &Sight| {
+        let is_current = |sight: &&Arc<Sight>| {
             sight.catalogue.is_same(&self.shared.catalogue.borrow())
-                && Arc::ptr_eq(sight.scope.rules(), &rules)
+                && Arc::ptr_eq(sight.scope.rules(), &self.shared.rules())
         };
-        match &*sight {
-            Some(current) if is_current(current) => Arc::clone(current),
-            _ => {
-                let catalogue = self.shared.catalogue.borrow().clone();
-                let scope = self.scope.under(rules);
-                let view = scope.view(&catalogue);
-                let ranker = self.shared.indexes.ranker(&view);
-                let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
-                *sight = Some(Arc::clone(&fresh));
-                fresh
-            }
+        let last = || self.sight.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = last().as_ref().filter(is_current) {
+            return Arc::clone(current);
         }
+        let catalogue = self.shared.catalogue.borrow().clone();
+        let scope = self.scope.under(self.shared.rules());
+        let view = scope.view(&catalogue);
+        let ranker = self.shared.indexes.ranker(&view);
+        let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
+        // What is outdated by now takes nothing's place.
+        if is_current(&&fresh) {
+            *last() = Some(Arc::clone(&fresh));
+        }
+        fresh
     }
 }
 

@@ -99,7 +99,7 @@ impl ProgressiveConfig {
     /// The number of tools a search answers with, for the number it asked for.
     #[must_use]
     pub fn search_limit(&self, asked: Option<usize>) -> usize {
-        asked.unwrap_or(self.search_default_limit).clamp(1, self.max_search_limit)
+        asked.unwrap_or(self.search_default_limit).clamp(1, self.max_search_limit.max(1))
     }
 }
 
@@ -598,6 +598,12 @@ mod tests {
                 }
                 prop_assert!(!attacked.prompt.lines().any(|line| line.starts_with("- web/evil")));
             }
+        }
+
+        #[test]
+        fn a_search_finds_one_at_least_and_no_more_than_the_most(asked in any::<Option<usize>>(), usual in 0_usize..30, most in 0_usize..30) {
+            let config = ProgressiveConfig { search_default_limit: usual, max_search_limit: most, ..ProgressiveConfig::default() };
+            prop_assert!((1..=most.max(1)).contains(&config.search_limit(asked)));
         }
 
         #[test]

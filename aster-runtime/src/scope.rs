@@ -266,11 +266,20 @@ impl View {
     /// Whether both show the very same tools, on servers that say the same of themselves.
     #[must_use]
     pub(crate) fn shows_same(&self, other: &Self) -> bool {
-        let says = |server: &Server| (server.name.clone(), server.title.clone(), server.description.clone());
         Arc::ptr_eq(&self.tools, &other.tools)
             || (self.tools.len() == other.tools.len()
                 && self.tools.iter().zip(other.tools.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
-                && self.servers.iter().map(says).eq(other.servers.iter().map(says)))
+                && self.servers.iter().map(Server::says).eq(other.servers.iter().map(Server::says)))
+    }
+
+    /// How many tools both show that are the very same.
+    pub(crate) fn in_common(&self, other: &Self) -> usize {
+        let mut others = other.tools.iter().peekable();
+        let is_there = |tool: &&Arc<Tool>| {
+            while others.next_if(|other| other.id() < tool.id()).is_some() {}
+            others.next_if(|other| other.id() == tool.id()).is_some_and(|other| Arc::ptr_eq(other, tool))
+        };
+        self.tools.iter().filter(is_there).count()
     }
 
     /// The visible resources, by server and name.

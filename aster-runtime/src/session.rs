@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
@@ -216,6 +218,8 @@ pub struct SearchCounts {
     pub searches: u32,
     /// Those that found nothing.
     pub empty: u32,
+    /// Those of which a tool was described before the next search: the others were followed by no describe.
+    pub described_searches: u32,
     /// Those of which a tool was described or executed before the next search.
     pub followed: u32,
     /// The tools that were described after a search that found them.
@@ -232,7 +236,7 @@ impl SearchCounts {
     /// The searches that found something and led to nothing.
     #[must_use]
     pub fn abandoned(&self) -> u32 {
-        self.searches - self.empty - self.followed
+        self.searches.saturating_sub(self.empty).saturating_sub(self.followed)
     }
 }
 
@@ -240,7 +244,10 @@ impl SearchCounts {
 #[derive(Debug, Default)]
 struct Searches {
     counts: SearchCounts,
+    /// What stands for its query and server.
+    asked: Option<u64>,
     found: Vec<Found>,
+    described: bool,
     followed: bool,
 }
 
@@ -393,33 +400,49 @@ impl Session {
         self.described().contains(&(id.clone(), digest.to_owned()))
     }
 
-    /// Notes a search with words in it: the hits that it found, best first, after the `offset` ones before them; each with
-    /// the ids that it shows: its own, and those of the same tool on other servers. With an `offset` it is a further page of
-    /// the search before.
-    pub fn note_search(&self, offset: usize, hits: impl IntoIterator<Item = Vec<String>>) {
+    /// Notes a search: what was asked, of which server, and the hits that it found, best first, after the `offset` ones
+    /// before them; each with the ids that it shows: its own, and those of the same tool on other servers. With an `offset` and
+    /// the query and server of the search before it is a further page of that one; else it is a search of its own. Without a
+    /// word in the query it is none, and what is done afterwards follows none.
+    pub fn note_search(
+        &self,
+        query: &str,
+        server: Option<&str>,
+        offset: usize,
+        hits: impl IntoIterator<Item = Vec<String>>,
+    ) {
         let mut searches = self.searches();
-        if offset == 0 {
-            searches.found.clear();
-            searches.followed = false;
-            searches.counts.searches += 1;
+        let asked =
+            (!query.trim().is_empty()).then(|| FixedState::default().hash_one((query.trim(), server)));
+        let is_page = offset > 0 && asked.is_some() && searches.asked == asked;
+        if !is_page {
+            *searches = Searches { counts: searches.counts, asked, ..Searches::default() };
+        }
+        if asked.is_none() {
+            return;
         }
         for (rank, ids) in (offset..).zip(hits) {
             if searches.found.iter().all(|found| found.rank != rank) {
                 searches.found.push(Found { rank, ids, described: false, executed: false });
             }
         }
-        if offset == 0 && searches.found.is_empty() {
-            searches.counts.empty += 1;
+        if !is_page {
+            searches.counts.searches += 1;
+            searches.counts.empty += u32::from(searches.found.is_empty());
         }
     }
 
     /// Notes that a tool was described, for [`search_counts`](Self::search_counts).
     pub fn note_described(&self, id: &ToolId) {
-        self.searches().follow(id, |found, counts| {
+        let mut searches = self.searches();
+        let described = searches.follow(id, |found, counts| {
             if !std::mem::replace(&mut found.described, true) {
                 counts.described += 1;
             }
         });
+        if described && !std::mem::replace(&mut searches.described, true) {
+            searches.counts.described_searches += 1;
+        }
     }
 
     /// Notes that a tool was executed.
@@ -455,14 +478,15 @@ impl Approvals {
 }
 
 impl Searches {
-    /// Counts what was done with a tool of the last search, if it is one.
-    fn follow(&mut self, id: &ToolId, count: impl FnOnce(&mut Found, &mut SearchCounts)) {
+    /// Counts what was done with a tool of the last search. Whether it is one.
+    fn follow(&mut self, id: &ToolId, count: impl FnOnce(&mut Found, &mut SearchCounts)) -> bool {
         let is_it = |found: &&mut Found| found.ids.iter().any(|other| other == id.as_str());
-        let Some(found) = self.found.iter_mut().find(is_it) else { return };
+        let Some(found) = self.found.iter_mut().find(is_it) else { return false };
         count(found, &mut self.counts);
         if !std::mem::replace(&mut self.followed, true) {
             self.counts.followed += 1;
         }
+        true
     }
 }
 
@@ -477,13 +501,13 @@ mod tests {
             let ids = |name: &&str| name.split(' ').map(|name| format!("s/{name}")).collect::<Vec<_>>();
             names.iter().map(ids).collect::<Vec<_>>()
         };
-        session.note_search(0, hits(&["one", "two"]));
+        session.note_search("a", None, 0, hits(&["one", "two"]));
         session.note_described(&ToolId::new("s", "two"));
         session.note_described(&ToolId::new("s", "two"));
         session.note_executed(&ToolId::new("s", "two"));
         session.note_executed(&ToolId::new("s", "other"));
-        session.note_search(0, hits(&[]));
-        session.note_search(0, hits(&["three"]));
+        session.note_search("a", None, 0, hits(&[]));
+        session.note_search("a", None, 0, hits(&["three"]));
         let counts = session.search_counts();
         assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (3, 1, 1, 1));
         assert_eq!((counts.described, counts.described_then_executed, counts.executed), (1, 1, 1));
@@ -494,9 +518,9 @@ mod tests {
     fn a_page_is_no_search_of_its_own_and_the_same_tool_elsewhere_follows_one() {
         let session = Session::new(Profile::new("a"));
         let hit = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
-        session.note_search(0, [hit(&["s/one"]), hit(&["s/two", "t/two", "u/two"])]);
-        session.note_search(2, [hit(&["s/three"])]);
-        session.note_search(3, []);
+        session.note_search("a", None, 0, [hit(&["s/one"]), hit(&["s/two", "t/two", "u/two"])]);
+        session.note_search("a", None, 2, [hit(&["s/three"])]);
+        session.note_search("a", None, 3, []);
         session.note_described(&ToolId::new("u", "two"));
         session.note_executed(&ToolId::new("u", "two"));
         session.note_executed(&ToolId::new("s", "three"));
@@ -504,5 +528,52 @@ mod tests {
         assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (1, 0, 1, 0));
         assert_eq!((counts.described, counts.described_then_executed, counts.executed), (1, 1, 2));
         assert_eq!(counts.executed_ranks[..3], [0, 1, 1]);
+    }
+
+    fn hit(id: &str) -> [Vec<String>; 1] {
+        [vec![id.to_owned()]]
+    }
+
+    #[test]
+    fn a_search_that_starts_further_on_is_a_search_unless_it_goes_on_with_the_one_before() {
+        let session = Session::new(Profile::new("a"));
+        session.note_search("a", None, 1, hit("s/two"));
+        session.note_described(&ToolId::new("s", "two"));
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.followed, counts.abandoned()), (1, 1, 0), "nothing is before it");
+        session.note_search("b", None, 0, []);
+        session.note_search("c", None, 1, hit("s/three"));
+        session.note_executed(&ToolId::new("s", "three"));
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (3, 1, 2, 0));
+        session.note_search("c", Some("s"), 1, hit("s/four"));
+        assert_eq!(session.search_counts().searches, 4, "of one server it is another");
+        session.note_executed(&ToolId::new("s", "three"));
+        assert_eq!(session.search_counts().executed, 1, "it is no tool of the last search");
+    }
+
+    #[test]
+    fn what_was_seen_in_the_list_of_all_follows_no_search() {
+        let session = Session::new(Profile::new("a"));
+        session.note_search("a", None, 0, hit("s/one"));
+        session.note_search("", None, 0, hit("s/one"));
+        session.note_described(&ToolId::new("s", "one"));
+        session.note_search("a", None, 1, hit("s/two"));
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.described, counts.followed, counts.abandoned()), (2, 0, 0, 2));
+    }
+
+    #[test]
+    fn searches_are_told_apart_by_whether_a_tool_was_described() {
+        let session = Session::new(Profile::new("a"));
+        session.note_search("a", None, 0, [hit("s/one"), hit("s/two")].concat());
+        session.note_described(&ToolId::new("s", "one"));
+        session.note_described(&ToolId::new("s", "two"));
+        session.note_search("b", None, 0, hit("s/one"));
+        session.note_executed(&ToolId::new("s", "one"));
+        session.note_search("c", None, 0, hit("s/one"));
+        let counts = session.search_counts();
+        assert_eq!((counts.searches, counts.described_searches, counts.followed), (3, 1, 2));
+        assert_eq!((counts.described, counts.abandoned()), (2, 1));
     }
 }

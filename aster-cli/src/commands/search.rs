@@ -1,7 +1,7 @@
 //! `aster mcp search`: the bridge's search, for people.
 
 use aster_runtime::bridge::{self, SearchRequest};
-use aster_runtime::search::default_ranker;
+use aster_runtime::search::{MAX_QUERY_BYTES, default_ranker};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,15 +10,21 @@ use crate::compose::Running;
 use crate::exit::{Exit, Failure};
 use crate::render::{Output, Report};
 
-/// The bridge's answer as it is: `{"tools": [{id, description?, signature, tier?, also?}], "total"?, "next_offset"?, "message"?}`.
+/// The bridge's answer as it is: `{"tools": [{id, description?, signature, tier?, also?}], "total"?, "next_offset"?, "message"?,
+/// "nearest_words"?, "unavailable_servers"?}`.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Found(Value);
 
 pub(crate) fn run(running: &Running, arguments: &Search, output: Output) -> Result<Exit, Failure> {
+    let query = arguments.query.join(" ");
+    if query.len() > MAX_QUERY_BYTES {
+        let problem = format!("the query has {} bytes, the limit is {MAX_QUERY_BYTES}", query.len());
+        return Err(Failure::new(Exit::Usage, problem).help("name the task in a few words"));
+    }
     let view = running.session.view();
     let request = SearchRequest {
-        query: arguments.query.join(" "),
+        query: query.trim().to_owned(),
         server: arguments.server.clone(),
         limit: arguments.limit,
         offset: arguments.offset,
@@ -42,6 +48,10 @@ impl Report for Found {
             })
             .collect();
         parts.extend(self.0["message"].as_str().map(str::to_owned));
+        if let Some(words) = self.0["nearest_words"].as_array() {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            parts.push(format!("Nearest words: {}", words.join(", ")));
+        }
         if let Some(servers) = self.0["unavailable_servers"].as_object() {
             let lines =
                 servers.iter().map(|(name, why)| format!("  {name}: {}", why.as_str().unwrap_or_default()));

@@ -57,11 +57,13 @@ impl Report for Counted {
         let denials: Vec<String> = denials.collect();
         let why = if denials.is_empty() { String::new() } else { format!(" ({})", denials.join(", ")) };
         parts.push(format!(
-            "{} calls, {} denied{why}\n{} searches, {} of them empty; {} tools described, {} of them executed then",
+            "{} calls, {} denied{why}\n{} searches, {} of them empty, {} with a tool described after them; {} tools \
+             described, {} of them executed then",
             stats.outcomes.total(),
             stats.outcomes.get(Outcome::Denied),
             stats.searches,
             stats.empty_searches,
+            stats.described_searches,
             stats.described,
             stats.described_then_executed,
         ));

@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use super::{Decision, Record, Stage};
 use crate::call::{Check, Outcome};
 
-/// How many described tools are remembered until they are executed, over all sessions.
+/// How many described tools are remembered until they are executed, over all sessions; and how many sessions that searched,
+/// until they describe something.
 const REMEMBERED: usize = 1 << 16;
 
 /// The upper bounds of the histogram of durations, in milliseconds.
@@ -27,16 +28,21 @@ pub struct Stats {
     pub denials: Counts<Check>,
     /// The calls, by server; those of names that stand for no tool are in none.
     pub servers: BTreeMap<String, ServerStats>,
-    /// The searches with words in them.
+    /// The searches with words in them, each further page another.
     pub searches: u64,
     /// Those that found nothing.
     pub empty_searches: u64,
+    /// Those after which the same session described a tool before its next search.
+    pub described_searches: u64,
     /// The tools that were described, each once for each time.
     pub described: u64,
     /// Those that the same session executed afterwards.
     pub described_then_executed: u64,
     #[serde(skip)]
     recent: Recent,
+    /// The sessions that have described nothing since they searched.
+    #[serde(skip)]
+    searching: Recent,
 }
 
 /// The calls of one server's tools.
@@ -97,7 +103,7 @@ impl<K: Serialize> Serialize for Counts<K> {
     }
 }
 
-/// The last tools that were described, by session.
+/// What stands for the last of what was done and may be followed: tools that were described, sessions that searched.
 #[derive(Debug, Clone, Default)]
 struct Recent {
     order: VecDeque<u64>,
@@ -129,9 +135,14 @@ impl Stats {
             Stage::Search => {
                 self.searches += 1;
                 self.empty_searches += u64::from(record.found == Some(0));
+                self.searching.insert(key(&record.session));
             }
             Stage::Describe => {
                 self.described += record.described.len() as u64;
+                if !record.described.is_empty() {
+                    let searched = self.searching.known.remove(&key(&record.session));
+                    self.described_searches += u64::from(searched);
+                }
                 for tool in &record.described {
                     self.recent.insert(key((&record.session, tool)));
                 }
@@ -230,6 +241,11 @@ impl Stats {
         for (name, help, count) in [
             ("aster_searches_total", "Searches with words in them.", self.searches),
             ("aster_empty_searches_total", "Searches that found nothing.", self.empty_searches),
+            (
+                "aster_described_searches_total",
+                "Searches after which the same session described a tool before the next.",
+                self.described_searches,
+            ),
             ("aster_described_total", "Tools that were described.", self.described),
             (
                 "aster_described_then_executed_total",

@@ -368,6 +368,13 @@ pub struct Server {
     pub instructions: Option<String>,
 }
 
+impl Server {
+    /// What it is called, and what it says of itself.
+    pub(crate) fn says(&self) -> [Option<&str>; 3] {
+        [Some(self.name.as_str()), self.title.as_deref(), self.description.as_deref()]
+    }
+}
+
 /// The immutable, sorted set of all tools known now. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {

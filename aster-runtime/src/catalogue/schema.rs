@@ -217,8 +217,7 @@ pub fn signature(name: &str, schema: &Value) -> String {
             format!("{}{mark}: {}", text::one_line(name, 64), type_name(property, 0))
         })
         .collect();
-    let more =
-        ["anyOf", "oneOf", "allOf", "$ref", "patternProperties"].iter().any(|key| schema.get(*key).is_some());
+    let more = has_rules(schema) || schema.get("patternProperties").is_some() || types_others(schema);
     if more {
         parameters.push("…".to_owned());
     }
@@ -235,31 +234,17 @@ fn type_name(schema: &Value, depth: usize) -> String {
         let rest = if values.len() > 6 { "|…" } else { "" };
         return format!("{}{rest}", shown.join("|"));
     }
-    let has = |key: &str| schema.get(key).is_some();
+    if let Some(value) = schema.get("const") {
+        return text::one_line(&value.to_string(), 40);
+    }
+    let named = |name: &str| named_type(name, schema, depth);
     match schema.get("type") {
-        Some(Value::String(name)) if name == "array" => match schema.get("items") {
-            Some(_) if depth == MAX_TYPE_DEPTH => "array…".to_owned(),
-            Some(items) => {
-                let items = type_name(items, depth + 1);
-                if items.contains('|') { format!("({items})[]") } else { format!("{items}[]") }
-            }
-            None => "any[]".to_owned(),
-        },
-        Some(Value::String(name)) if has("properties") || has("patternProperties") => {
-            format!("{}…", text::one_line(name, 20))
+        Some(Value::String(name)) => named(name),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).map(named).collect::<Vec<_>>().join("|")
         }
-        Some(Value::String(name)) => text::one_line(name, 20),
-        Some(Value::Array(names)) => names
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|name| text::one_line(name, 20))
-            .collect::<Vec<_>>()
-            .join("|"),
-        _ => match (schema.get("const"), schema.get("anyOf").or_else(|| schema.get("oneOf"))) {
-            (Some(value), _) => text::one_line(&value.to_string(), 40),
-            (_, Some(Value::Array(choices)))
-                if (1..=6).contains(&choices.len()) && depth < MAX_TYPE_DEPTH =>
-            {
+        _ => match schema.get("anyOf").or_else(|| schema.get("oneOf")) {
+            Some(Value::Array(choices)) if (1..=6).contains(&choices.len()) && depth < MAX_TYPE_DEPTH => {
                 let mut names: Vec<String> = Vec::new();
                 for name in choices.iter().map(|choice| type_name(choice, depth + 1)) {
                     if !names.contains(&name) {
@@ -268,12 +253,57 @@ fn type_name(schema: &Value, depth: usize) -> String {
                 }
                 names.join("|")
             }
-            _ if ["anyOf", "oneOf", "allOf", "not", "$ref", "properties"].into_iter().any(has) => {
-                "any…".to_owned()
-            }
+            _ if has_rules(schema) || is_told(schema) => "any…".to_owned(),
             _ => "any".to_owned(),
         },
     }
+}
+
+/// One of the types that a schema names, with a mark where the schema says more of it.
+fn named_type(name: &str, schema: &Value, depth: usize) -> String {
+    let items = schema.get("items");
+    let (short, more) = match name {
+        "object" => ("object".to_owned(), is_told(schema)),
+        "array" if items.is_some() && depth == MAX_TYPE_DEPTH => ("array".to_owned(), true),
+        "array" => {
+            let item = items.map_or("any".to_owned(), |items| type_name(items, depth + 1));
+            let short = if item.contains('|') { format!("({item})[]") } else { format!("{item}[]") };
+            // Each place has a schema of its own; before 2020-12 `items` listed them.
+            let places = schema.get("prefixItems").is_some() || items.is_some_and(Value::is_array);
+            (short, places || schema.get("contains").is_some())
+        }
+        _ => (text::one_line(name, 20), false),
+    };
+    if more || has_rules(schema) { format!("{short}…") } else { short }
+}
+
+/// Whether a schema has rules besides its type that a line does not tell.
+fn has_rules(schema: &Value) -> bool {
+    const RULES: [&str; 9] = [
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "$ref",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+    ];
+    RULES.iter().any(|key| schema.get(*key).is_some())
+}
+
+/// Whether a schema tells what an object has.
+fn is_told(schema: &Value) -> bool {
+    let has = |key: &str| schema.get(key).is_some();
+    has("properties") || has("patternProperties") || has("required") || types_others(schema)
+}
+
+/// Whether a schema says what an object's other properties are.
+fn types_others(schema: &Value) -> bool {
+    let says =
+        |key: &str| schema.get(key).and_then(Value::as_object).is_some_and(|schema| !schema.is_empty());
+    says("additionalProperties") || says("unevaluatedProperties") || says("propertyNames")
 }
 
 #[cfg(test)]
@@ -348,5 +378,34 @@ mod tests {
             signature("f", &schema),
             @"f(nested?: object…, list?: object…[], choice?: string|object…, elsewhere?: any…, all?: any…, many?: 1|2|3|4|5|6|…, plain?: object, …)"
         );
+    }
+
+    #[test]
+    fn what_a_type_says_besides_its_name_has_a_mark() {
+        let inner = json!({"x": {"type": "string"}});
+        let schema = json!({"type": "object", "properties": {
+            "maybe": {"type": ["object", "null"], "properties": inner},
+            "list": {"type": ["array", "null"], "items": {"type": "string"}},
+            "either": {"type": "object", "anyOf": [{"required": ["a"]}]},
+            "elsewhere": {"type": "object", "$ref": "#/$defs/a"},
+            "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "open": {"type": "object", "additionalProperties": true},
+            "closed": {"type": "object", "additionalProperties": false},
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+            "old_pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]},
+            "one": {"type": "string", "const": "a"}, "text": {"type": "string", "minLength": 1}}});
+        insta::assert_snapshot!(
+            signature("f", &schema),
+            @"f(maybe?: object…|null, list?: string[]|null, either?: object…, elsewhere?: object…, map?: object…, open?: object, closed?: object, pair?: any[]…, old_pair?: any[]…, one?: \"a\", text?: string)"
+        );
+        for (key, rule) in [
+            ("not", json!({"required": ["a"]})),
+            ("if", json!({"required": ["a"]})),
+            ("dependentRequired", json!({"a": ["b"]})),
+            ("additionalProperties", json!({"type": "integer"})),
+        ] {
+            assert_eq!(signature("f", &json!({"type": "object", key: rule})), "f(…)", "{key}");
+        }
+        assert_eq!(signature("f", &json!({"type": "object", "additionalProperties": false})), "f()");
     }
 }

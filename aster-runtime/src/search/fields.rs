@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::tokens::bare;
 use crate::catalogue::{Server, Tool};
 
 /// The parts of a tool that are searched, each with its own weight.
@@ -44,8 +45,20 @@ pub(super) fn texts<'a>(tool: &'a Tool, server: Option<&'a Server>, text: &mut d
         text(Field::ServerDescription, server.description.as_deref().unwrap_or_default());
     }
     text(Field::Name, tool.id().tool());
+    if let Some(title) = title(tool) {
+        text(Field::Name, start(title));
+    }
     text(Field::Description, start(tool.description()));
     parameters(tool.input_schema(), MAX_DEPTH, text);
+}
+
+/// What a tool is called where people read it, if that is not its name again.
+///
+/// Source: MCP 2025-11-25, `Tool.title`, and before it `ToolAnnotations.title`.
+fn title(tool: &Tool) -> Option<&str> {
+    let definition = tool.definition();
+    let title = definition.get("title").or_else(|| definition.get("annotations")?.get("title"))?.as_str()?;
+    (bare(title) != bare(tool.id().tool())).then_some(title)
 }
 
 fn start(text: &str) -> &str {

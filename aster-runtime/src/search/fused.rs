@@ -17,7 +17,7 @@ const WINDOW: usize = 100;
 ///
 /// Ranks are fused and not scores, which mean nothing to each other: a tool gets `weight / (60 + rank)` from each. What the
 /// first finds by its exact name stays first. The first 100 hits of each are fused; after them come the first's further ones
-/// and then the second's, with a score of 0.
+/// and then the second's, with a score of 0; exact ones before the others here too.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -74,6 +74,8 @@ impl Ranker for Fused {
         let mut seen: HashSet<usize> = hits.iter().map(|hit| hit.position).collect();
         let further = found.iter().flat_map(|found| found.iter().skip(WINDOW));
         hits.extend(further.filter(|hit| seen.insert(hit.position)).map(|hit| Hit { score: 0.0, ..*hit }));
+        // There may be more names than are fused.
+        hits.sort_by_key(|hit| !hit.exact);
         hits.truncate(limit);
         hits
     }
@@ -83,7 +85,7 @@ impl Ranker for Fused {
         if words.is_empty() { self.second.explain(query, position) } else { words }
     }
 
-    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.first.nearest(query, limit)
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        self.first.nearest(query, server, limit)
     }
 }

@@ -142,14 +142,13 @@ fn idf(count: usize, frequency: usize) -> f32 {
 
 /// For each tool of the old view its place in the new one; `u32::MAX` where it or its server is another.
 fn positions(old: &View, new: &View) -> Vec<u32> {
-    let says =
-        |server: Option<&Server>| server.map(|server| (server.title.clone(), server.description.clone()));
     let mut fresh = with_servers(new).enumerate().peekable();
     with_servers(old)
         .map(|(tool, server)| {
             while fresh.next_if(|(_, (other, _))| other.id() < tool.id()).is_some() {}
-            let same =
-                fresh.next_if(|(_, (other, about))| Arc::ptr_eq(other, tool) && says(*about) == says(server));
+            let same = fresh.next_if(|(_, (other, about))| {
+                Arc::ptr_eq(other, tool) && about.map(Server::says) == server.map(Server::says)
+            });
             same.map_or(u32::MAX, |(position, _)| position as u32)
         })
         .collect()
@@ -283,12 +282,14 @@ impl<'a> Reader<'a> {
         if !words.iter().all(|&word| stops(&self.raw[word as usize])) {
             words.retain(|&word| !stops(&self.raw[word as usize]));
         }
-        let name = self.name_terms.len();
+        let name = self.name_starts.last().map_or(0, |&start| start as usize);
+        // The name comes first; a title says more than it, and need not be said in full.
+        let is_name = field == Field::Name && self.name_terms.len() == name;
         for &word in &words {
             let term = self.stem(word, language);
             self.words.push((term, field));
             self.lengths[field as usize] += 1;
-            if field == Field::Name && !self.name_terms[name..].contains(&term) {
+            if is_name && !self.name_terms[name..].contains(&term) {
                 self.name_terms.push(term);
             }
         }

@@ -65,7 +65,8 @@ impl Indexes {
         if let Some(late) = like {
             return (late, false);
         }
-        let before = held.iter().rev().filter_map(|held| held.late.upgrade()).find(|late| late.is_made());
+        let made = held.iter().filter_map(|held| held.late.upgrade()).filter(|late| late.is_made());
+        let before = made.max_by_key(|late| late.view.in_common(view));
         let aside = before.is_some() || view.tools().len() >= MANY;
         let late = Arc::new(Late {
             view: view.clone(),
@@ -133,8 +134,8 @@ impl Ranker for Late {
         self.ranker().explain(query, position)
     }
 
-    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.ranker().nearest(query, limit)
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        self.ranker().nearest(query, server, limit)
     }
 }
 
@@ -142,8 +143,12 @@ impl Ranker for Late {
 mod tests {
     use std::sync::mpsc;
 
-    use super::super::tests::view;
+    use serde_json::json;
+
+    use super::super::tests::{part, view};
     use super::*;
+    use crate::catalogue::{Catalogue, Part};
+    use crate::scope::Scope;
 
     /// Nobody has searched when the index of many tools is made; that of a few waits for who does.
     #[test]
@@ -173,6 +178,25 @@ mod tests {
         drop(first);
         let again = indexes.ranker(&other);
         assert_eq!(again.rank("list issues", None, 1)[0].position, 1);
+    }
+
+    #[test]
+    fn an_index_is_made_from_the_one_that_shows_most_of_the_same() {
+        let part =
+            |name, tools: &[&str]| part(name, tools.iter().map(|tool| json!({"name": tool})).collect());
+        let hub = part("hub", &["create_issue", "list_issues"]);
+        let (disk, mail) = (part("disk", &["read_file"]), part("mail", &["send"]));
+        let view = |parts: &[&Part]| Scope::default().view(&Catalogue::merge(parts.iter().copied()));
+        let indexes = Indexes::default();
+        let made = |view: &View| {
+            let (late, _) = indexes.late(view);
+            late.ranker();
+            late
+        };
+        let (of_hub, _of_disk) = (made(&view(&[&hub])), made(&view(&[&disk])));
+        let (of_both, _) = indexes.late(&view(&[&hub, &mail]));
+        let before = of_both.before.lock().unwrap().take().unwrap();
+        assert!(Arc::ptr_eq(&before, &of_hub), "and not the last");
     }
 
     /// While a host makes a ranking, which may take its time, sessions that see other tools get theirs.

@@ -151,8 +151,8 @@ impl Ranker for Lexical {
         plan.groups.iter().filter_map(best).collect()
     }
 
-    fn nearest(&self, query: &str, limit: usize) -> Vec<String> {
-        self.nearest_words(query, limit)
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        self.nearest_words(query, &self.places(server), limit)
     }
 }
 

@@ -55,8 +55,9 @@ pub trait Ranker: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The words of the tools that are nearest to those of a query, for an answer that found nothing.
-    fn nearest(&self, _query: &str, _limit: usize) -> Vec<String> {
+    /// The words of the tools, of one server where it is named, that are nearest to those of a query, for an answer that
+    /// found nothing.
+    fn nearest(&self, _query: &str, _server: Option<&str>, _limit: usize) -> Vec<String> {
         Vec::new()
     }
 }
@@ -156,10 +157,29 @@ mod tests {
         assert_eq!(ranked(&view, "hacker news")[0], "hackernews_top");
         assert_eq!(ranked(&view, "reykjavik")[0], "get_weather");
         assert_eq!(ranked(&view, "wether")[0], "get_weather", "a slip");
+        assert_eq!(ranked(&view, "bellwether wether")[0], "get_weather", "the end of another word is a word");
         assert_eq!(ranked(&view, "Dateien suchen")[0], "suche");
         assert_eq!(ranked(&view, "搜索")[0], "sousuo");
         #[cfg(feature = "words")]
         assert_eq!(ranked(&view, "directory contents")[0], "list_folder", "a synonym");
+    }
+
+    #[test]
+    fn a_tools_title_is_searched_like_its_name() {
+        let other = json!({"name": "other", "description": "Nothing."});
+        for titled in [
+            json!({"name": "gt_q3", "title": "Quarterly Invoices"}),
+            json!({"name": "gt_q3", "annotations": {"title": "Quarterly Invoices"}}),
+        ] {
+            let view = servers_view(vec![("desk", vec![titled, other.clone()])]);
+            assert_eq!(ranked(&view, "invoices"), ["gt_q3"]);
+        }
+        let score = |tool: Value| {
+            let view = servers_view(vec![("desk", vec![tool, other.clone()])]);
+            Lexical::new(&view).rank("create an issue", None, 1)[0].score
+        };
+        let plain = score(json!({"name": "create_issue"}));
+        assert_eq!(score(json!({"name": "create_issue", "title": "Create Issue"})), plain, "the name again");
     }
 
     #[test]
@@ -177,7 +197,9 @@ mod tests {
         let index = Lexical::new(&view);
         let weather = view.tools().iter().position(|tool| tool.id().tool() == "get_weather").unwrap();
         assert_eq!(index.explain("weather in wonderland", weather), ["weather"]);
-        assert_eq!(index.nearest("wether", 3), ["weather"]);
+        assert_eq!(index.nearest("wether", None, 3), ["weather"]);
+        assert_eq!(index.nearest("wether", Some("hub"), 3), ["weather"]);
+        assert!(index.nearest("wether", Some("disk"), 3).is_empty(), "another server's word");
     }
 
     #[test]
@@ -254,6 +276,51 @@ mod tests {
         let first = |query: &str| fused.rank(query, None, 5)[0].position;
         assert_eq!(first("weather"), 1);
         assert_eq!(view.tools()[first("get_weather")].id().tool(), "get_weather");
+    }
+
+    /// A name that more servers have than hits are fused.
+    #[test]
+    fn names_come_first_in_a_fused_ranking_however_many() {
+        #[derive(Debug)]
+        struct Places(std::ops::Range<usize>, usize);
+        impl Ranker for Places {
+            fn rank(&self, _: &str, _: Option<&str>, limit: usize) -> Vec<Hit> {
+                let hit = |position| Hit { position, score: 1.0, exact: position < self.1 };
+                self.0.clone().map(hit).take(limit).collect()
+            }
+        }
+        let fused = Fused::new(Arc::new(Places(0..200, 150)), Arc::new(Places(300..400, 0)), 1.0);
+        let all = fused.rank("", None, usize::MAX);
+        assert!(all[..150].iter().all(|hit| hit.exact) && all[150..].iter().all(|hit| !hit.exact));
+        for limit in [1, 100, 120, 150, 160, 250] {
+            assert_eq!(fused.rank("", None, limit), all[..limit], "{limit}");
+        }
+    }
+
+    /// Whatever is asked for counts no more than can be stored.
+    #[test]
+    fn a_word_that_is_said_often_counts_for_more_at_any_saturation() {
+        let tool = |name: &str, times: usize| json!({"name": name, "description": "ticket ".repeat(times)});
+        let view = servers_view(vec![("desk", vec![tool("a", 20), tool("b", 40)])]);
+        let settings = Settings {
+            saturation: 100.0,
+            length: 0.0,
+            meaning: 0.0,
+            fields: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+            ..Settings::default()
+        };
+        let hits = Lexical::with(&view, settings, WordTable::built_in()).rank("ticket", None, 2);
+        assert_eq!(hits[0].position, 1);
+        assert!(hits[0].score > hits[1].score);
+    }
+
+    #[test]
+    fn parts_of_a_word_are_looked_for_as_they_stand_where_there_are_no_stems() {
+        let view =
+            servers_view(vec![("desk", vec![json!({"name": "running_shoes"}), json!({"name": "zap"})])]);
+        let settings = Settings { stems: false, ..Settings::default() };
+        let hits = Lexical::with(&view, settings, WordTable::built_in()).rank("shoesrunning", None, 2);
+        assert_eq!(hits.len(), 1);
     }
 
     /// However many are asked for, they are the first of the same order: pages of a fused ranking neither repeat nor leave out.

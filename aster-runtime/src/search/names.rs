@@ -36,7 +36,7 @@ impl Names {
         self.tools.heap()
     }
 
-    /// The tools whose names the query is: one name, or several in a list or as identifiers among other words.
+    /// The tools whose names the query is, ascending: one name, or several in a list or as identifiers among other words.
     pub(super) fn find(&self, view: &View, query: &str) -> Vec<u32> {
         let mut found: Vec<u32> = Vec::new();
         let mut add = |name: &str| self.add(view, name, &mut found);
@@ -47,6 +47,8 @@ impl Names {
         }
         let apart = |c: char| c.is_whitespace() || ",;|()\"'`".contains(c);
         query.split(apart).filter(|word| is_identifier(word)).for_each(&mut add);
+        found.sort_unstable();
+        found.dedup();
         found
     }
 
@@ -61,7 +63,7 @@ impl Names {
                 view.servers().binary_search_by(|server| server.name.as_str().cmp(tool.id().server()));
             let server = server.ok().map(|at| &view.servers()[at]);
             let is_named = names(tool, server).iter().flatten().any(|other| *other == name);
-            if is_named && !found.contains(&position) {
+            if is_named {
                 found.push(position);
             }
         }

@@ -1,5 +1,7 @@
 //! From a query to what is looked up: groups of words, one for each word of the query.
 
+use std::ops::Range;
+
 use super::index::TermId;
 use super::language::{Guess, Language, function_word, is_stop};
 use super::table::Kind;
@@ -54,6 +56,27 @@ struct Word {
     weight: f32,
 }
 
+/// A word of the query as it stands there.
+struct Raw {
+    text: String,
+    function_word: u16,
+    /// Whether it is a word whose parts have just been.
+    whole: bool,
+}
+
+/// Whether a word is what the last ones, two or more, are together.
+fn is_whole(before: &[Raw], word: &str) -> bool {
+    let mut rest = word;
+    for (at, part) in before.iter().rev().enumerate() {
+        match rest.strip_suffix(part.text.as_str()) {
+            Some("") => return at > 0,
+            Some(left) => rest = left,
+            None => return false,
+        }
+    }
+    false
+}
+
 impl Lexical {
     pub(super) fn plan(&self, query: &str) -> Plan {
         let words = self.words_of(query);
@@ -84,26 +107,27 @@ impl Lexical {
 
     /// The distinct words of a query that say something; all of them where none does.
     fn words_of(&self, query: &str) -> Vec<Word> {
-        let mut raw: Vec<(String, u16)> = Vec::new();
+        let mut raw: Vec<Raw> = Vec::new();
         let mut guess = Guess::default();
-        tokens::words(query, &mut |word| {
-            let function_word = function_word(word);
-            guess.see(word, function_word);
-            raw.push((word.to_owned(), function_word));
-        });
+        for run in query.split(|c: char| c.is_whitespace() || c.is_ascii_punctuation()) {
+            let first = raw.len();
+            tokens::words(run, &mut |word| {
+                let function_word = function_word(word);
+                guess.see(word, function_word);
+                let whole = is_whole(&raw[first..], word);
+                raw.push(Raw { text: word.to_owned(), function_word, whole });
+            });
+        }
         let language = guess.language();
         let stop = |function_word: u16| self.settings.stop_words && is_stop(function_word, language);
-        let keep_all = raw.iter().all(|&(_, function_word)| stop(function_word));
+        let keep_all = raw.iter().all(|word| stop(word.function_word));
         let mut words: Vec<Word> = Vec::new();
-        let mut before = String::new();
-        for (text, function_word) in raw {
-            // The whole of a word whose parts have just been, and no tool writes it so.
-            let whole = before.ends_with(&text);
-            before.push_str(&text);
+        for Raw { text, function_word, whole } in raw {
             if !keep_all && stop(function_word) {
                 continue;
             }
             let stem = self.stem(&text, language);
+            // Its parts say it where no tool writes it so.
             if whole && self.index.term(&stem).is_none() {
                 continue;
             }
@@ -206,7 +230,10 @@ impl Lexical {
                 if right.chars().count() < 2 {
                     break;
                 }
-                let [left, right] = [left, right].map(|part| self.index.term(&Language::English.stem(part)));
+                let [left, right] = [left, right].map(|part| match self.settings.stems {
+                    true => self.index.term(&Language::English.stem(part)),
+                    false => self.index.term(part),
+                });
                 if let (Some(left), Some(right)) = (left, right) {
                     self.add(group, left, self.settings.split);
                     self.add(group, right, self.settings.split);
@@ -228,14 +255,16 @@ impl Lexical {
         }
     }
 
-    /// The words of the tools that a query's are most like, for an answer that found nothing.
-    pub(super) fn nearest_words(&self, query: &str, limit: usize) -> Vec<String> {
+    /// The words of the tools in these places that a query's are most like, for an answer that found nothing.
+    pub(super) fn nearest_words(&self, query: &str, places: &Range<u32>, limit: usize) -> Vec<String> {
+        let is_there =
+            |term: &TermId| self.index.postings().of(*term).any(|(tool, _)| places.contains(&tool));
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
             let speller = &self.speller;
             let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
             let terms = terms.chain(speller.completions(&self.index, &word.stem));
-            for term in terms.take(2) {
+            for term in terms.filter(is_there).take(2) {
                 let text = self.index.text(term).to_owned();
                 if nearest.len() < limit && !nearest.contains(&text) {
                     nearest.push(text);

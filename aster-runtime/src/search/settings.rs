@@ -2,7 +2,8 @@
 
 /// What the rules of [`Lexical`](super::Lexical) count. A part whose number is 0 does nothing.
 ///
-/// What is below 0 or no number counts as 0, and what is above 100 as 100; of `length` and `says` the most is 1.
+/// What is below 0 or no number counts as 0, and what is above 100 as 100; of `length` and `says` the most is 1, and of
+/// `saturation` 6.
 ///
 /// The defaults were chosen on the training third of public queries; `docs/search.md` says what each brings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,7 +77,8 @@ impl Settings {
         Self {
             fields: self.fields.map(any),
             length: share(self.length),
-            saturation: any(self.saturation),
+            // What a word says is at most one more than this, and is stored up to 8.
+            saturation: up_to(6.0)(self.saturation),
             stems: self.stems,
             stop_words: self.stop_words,
             says: share(self.says),
