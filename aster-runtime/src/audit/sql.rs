@@ -820,10 +820,10 @@ mod tests {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
         let sizes = [3 << 20, 3 << 20, 3 << 20, 1, 20 << 20, 1];
         sizes.iter().for_each(|bytes| jobs.send(job(*bytes)).expect("there is room"));
-        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        let many = || gathered(queue.recv().expect("there is one"), &queue).len();
         assert_eq!([many(), many(), many()], [3, 2, 1]);
         (0..BATCH + 1).for_each(|_| jobs.send(job(1)).expect("there is room"));
-        let mut many = || gathered(queue.recv().expect("there is one"), &queue).len();
+        let many = || gathered(queue.recv().expect("there is one"), &queue).len();
         assert_eq!([many(), many()], [BATCH, 1]);
     }
 }
