@@ -1308,9 +1308,14 @@ impl HostSession {
         let Some((server, upstream)) = upstream else { return true };
         let is_ready = upstream.ready().await.is_ok();
         let listing = upstream.listing();
-        let mut followed = self.shared.followed.subscribe();
-        let caught_up = followed.wait_for(|followed| followed[server].offers_as(&listing.borrow()));
-        let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
+        let is_followed =
+            |followed: &HashMap<String, Arc<Listing>>| followed[server].offers_as(&listing.borrow());
+        // So it is nearly always, and then nothing need be set up to wait.
+        if !is_followed(&self.shared.followed.borrow()) {
+            let mut followed = self.shared.followed.subscribe();
+            let caught_up = followed.wait_for(is_followed);
+            let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
+        }
         is_ready
     }
 
