@@ -245,7 +245,8 @@ async fn an_answer_to_one_rule_is_none_to_another() {
     fn one() -> Vec<Rule> {
         vec![asks("rules:7", "it is kept")]
     }
-    let cases: [(fn() -> Vec<Rule>, _); 4] = [
+    type Then = fn() -> Vec<Rule>;
+    let cases: [(Then, _); 4] = [
         (one, None),
         (|| vec![asks("rules:7", "it is kept"), asks("rules:9", "it leaves")], Some(Check::Changed)),
         (|| vec![asks("rules:7", "it leaves")], Some(Check::Changed)),
