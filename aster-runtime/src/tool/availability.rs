@@ -75,7 +75,7 @@ impl Availability {
     }
 
     /// Adds a note to the description of the tool of this name, in place of the one before; an empty one takes it away. It is
-    /// one line of at most 200 characters. The tool stays the one that was reviewed: its [digest](crate::Tool::digest) is
+    /// one line of at most 200 characters. The tool stays the one that was reviewed: its [digest](crate::catalogue::Tool::digest) is
     /// of what it says of itself without the note.
     pub fn note(&self, name: &str, note: &str) {
         let note = Some(text::one_line(note, SAID)).filter(|note| !note.is_empty());
