@@ -10,7 +10,6 @@ use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::gate::approval;
 use crate::gate::egress::EgressPolicy;
 use crate::id::ToolId;
 
@@ -193,6 +192,9 @@ pub struct Session {
     approvals: Mutex<Approvals>,
 }
 
+/// How many calls of one session wait for a human at most, so that none takes the places of all.
+pub const MAX_WAITING_OF_SESSION: usize = 8;
+
 /// What a session may have at once of what all use. Callers whom nobody can tell apart have one together.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -267,7 +269,7 @@ impl Session {
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let id = uuid::Uuid::now_v7().to_string();
-        let questions = Semaphore::new(approval::MAX_WAITING_OF_SESSION);
+        let questions = Semaphore::new(MAX_WAITING_OF_SESSION);
         Self {
             share: Arc::new(Share { key: id.clone(), questions }),
             id,

@@ -26,6 +26,8 @@ pub use client::{ClientApprover, TRUST};
 pub use desk::{Desk, Waiting};
 pub use race::Race;
 
+pub use crate::session::MAX_WAITING_OF_SESSION;
+
 use super::Gate;
 use super::rules::Rules;
 use crate::call::Proposed;
@@ -62,9 +64,6 @@ pub struct ApprovalRequest {
 
 /// How many calls wait for a human at most; one more is denied.
 pub const MAX_WAITING: usize = 64;
-
-/// How many calls of one session do, so that none takes the places of all.
-pub const MAX_WAITING_OF_SESSION: usize = 8;
 
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);

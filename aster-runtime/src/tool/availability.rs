@@ -24,8 +24,8 @@ pub(crate) struct Moment {
 const SAID: usize = 200;
 
 /// Where a native server says which of its tools, resources and prompts are offered: all, until it withholds some. What is
-/// withheld answers like what does not exist. A note is added to the description of what is offered, such as which provider
-/// answers at the moment. Of either clients hear that the list has changed. Cheap to clone.
+/// withheld answers like what does not exist. A note is added to the description of a tool, such as which provider answers at
+/// the moment. Of either clients hear that the list has changed. Cheap to clone.
 ///
 /// A server gets it in its [`ServerEnv`](super::ServerEnv), a tool by
 /// [`ToolContext::availability`](super::ToolContext::availability).
