@@ -578,7 +578,7 @@ impl Approver for Exchanges {
 
 #[tokio::test]
 async fn a_server_that_comes_back_with_another_tool_is_not_called() {
-    for (tier, expected) in [(Tier::Standard, Check::Scope), (Tier::Restricted, Check::Changed)] {
+    for tier in [Tier::Standard, Tier::Restricted] {
         let directory = tempfile::tempdir().expect("a directory");
         let tools = directory.path().join("tools.json");
         Exchanges::list(&tools, "Echoes.");
@@ -602,7 +602,7 @@ async fn a_server_that_comes_back_with_another_tool_is_not_called() {
             exchanges.exchange().await;
         }
         let called = within(session.execute("fake/echo", JsonObject::new(), CallOptions::default())).await;
-        assert_eq!(called.denied, Some(expected), "{}", called.result.to_text());
+        assert_eq!(called.denied, Some(Check::Changed), "{}", called.result.to_text());
         // It came back, and was not called: `initialize`, `notifications/initialized`, `tools/list` and this call.
         assert_eq!(stats(&upstream).await["received"], 4);
         // What has not changed is called as ever.

@@ -1144,8 +1144,6 @@ impl HostSession {
         let has_run = AtomicBool::new(false);
         let way = async {
             self.started(&[target.requested()]).await;
-            let server = target.resolve(&self.sight()).ok().map(|(tool, _)| tool.id().server().to_owned());
-            let is_ready = self.ready(server.as_deref()).await;
             let sight = self.sight();
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
@@ -1170,10 +1168,8 @@ impl HostSession {
             let client = options.client.as_ref();
             let mut admitted =
                 gate::admit(&shared.gate, &sight.scope, proposed, client, trail.heard()).await?;
-            if is_ready {
-                // It may have ended while a human was asked.
-                self.ready(server.as_deref()).await;
-            }
+            // Only now is a server started that is down: it may come back as another, which is then seen.
+            self.ready(tool.id().server()).await;
             let listing = self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
@@ -1302,11 +1298,11 @@ impl HostSession {
     }
 
     /// Makes an external server ready and waits until the catalogue is of what it lists then: one that was down may come back
-    /// with other tools, which are compared with their pins before a call of them is decided. Says whether it can be called.
-    async fn ready(&self, server: Option<&str>) -> bool {
-        let upstream = server.and_then(|server| self.shared.routes.upstreams.get_key_value(server));
-        let Some((server, upstream)) = upstream else { return true };
-        let is_ready = upstream.ready().await.is_ok();
+    /// with other tools, which are compared with their pins before any of them is called. Why it cannot be called, dispatch
+    /// will say.
+    async fn ready(&self, server: &str) {
+        let Some(upstream) = self.shared.routes.upstreams.get(server) else { return };
+        let _ = upstream.ready().await;
         let listing = upstream.listing();
         let is_followed =
             |followed: &HashMap<String, Arc<Listing>>| followed[server].offers_as(&listing.borrow());
@@ -1316,7 +1312,6 @@ impl HostSession {
             let caught_up = followed.wait_for(is_followed);
             let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
         }
-        is_ready
     }
 
     /// What a session has to look at before it calls it, where its profile says so.

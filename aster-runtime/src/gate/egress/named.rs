@@ -125,37 +125,54 @@ pub(crate) fn hosts(text: &str) -> impl Iterator<Item = Host> {
 /// The parts of a text that is read as a list, as one with a URL a line or a list of JSON. What counts as URLs may have other
 /// words between them; in what may be anything, each part has to be one.
 fn several(text: &str, sort: Sort) -> Vec<&str> {
-    let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|');
-    let parts = text.split(separates).map(bare).filter(|part| !part.is_empty());
-    let mut parts: Vec<&str> = parts.collect();
+    let mut parts = Vec::new();
+    for word in text.split(char::is_whitespace) {
+        // In a URL's query an address is a value like others, and only another URL is one.
+        let mut in_query = false;
+        for part in word.split([',', ';', '|']).map(bare).filter(|part| !part.is_empty()) {
+            parts.push((part, in_query));
+            in_query |= part.split_once("://").is_some_and(|(_, rest)| rest.contains(['?', '#']));
+        }
+    }
     match sort {
-        _ if parts == [text] => parts.clear(),
+        _ if parts == [(text, false)] => parts.clear(),
         Sort::Host => {}
-        Sort::Url => parts.retain(|part| leads(&unwrapped(part))),
+        Sort::Url => parts.retain(|(part, in_query)| match in_query {
+            true => part.replace('\\', "/").contains("://"),
+            false => leads(&unwrapped(part)),
+        }),
         Sort::Text => {
-            if !parts.iter().all(|part| is_url(&unwrapped(part))) {
+            if !parts.iter().all(|(part, _)| is_url(&unwrapped(part))) {
                 parts.clear();
             }
         }
     }
-    parts
+    parts.into_iter().map(|(part, _)| part).collect()
 }
 
 /// A part of a list without the brackets and quotes around it. Those of an address of version 6 are its own.
 fn bare(part: &str) -> &str {
+    /// How long an address is at most, with its zone.
+    const ADDRESS: usize = 64;
+
     let mut inner = part;
+    // Counted once: there may be as many as there are bytes.
+    let (mut opening, mut closing) = (part.matches('[').count(), part.matches(']').count());
     loop {
         let before = inner.len();
         inner = inner.trim_matches(|c| surrounds(c) || matches!(c, '(' | ')'));
-        if let Some(rest) = inner.strip_prefix('[')
-            && rest.split(']').next().and_then(address).is_none()
-        {
-            inner = rest;
+        if let Some(rest) = inner.strip_prefix('[') {
+            let end = rest.bytes().take(ADDRESS).position(|byte| byte == b']');
+            if end.and_then(|end| address(&rest[..end])).is_none() {
+                inner = rest;
+                opening -= 1;
+            }
         }
         if let Some(rest) = inner.strip_suffix(']')
-            && rest.matches(']').count() >= rest.matches('[').count()
+            && closing > opening
         {
             inner = rest;
+            closing -= 1;
         }
         if inner.len() == before {
             return inner;
@@ -209,8 +226,8 @@ pub(crate) fn readings(text: &str) -> Vec<String> {
 /// The URLs of the web that a text without a scheme may be to those who complete it.
 fn completions(text: &str) -> Vec<String> {
     let slashes = text.replace('\\', "/");
-    // A number is hardly a host.
-    let is_host = || alone(&slashes, Sort::Url).is_some() && slashes.parse::<f64>().is_err();
+    // Without a path after it, `README.md`, `1.2.3` or an address of mail is hardly a URL.
+    let is_host = || slashes.contains('/') && alone(&slashes, Sort::Url).is_some();
     let begins = if slashes.starts_with("//") {
         ":"
     } else if scheme(text).is_none() && is_host() {
@@ -533,6 +550,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrapped_without_end_is_read_in_linear_time() {
+        // Quadratic work on these would be some 10^12 steps.
+        for text in ["]", "[", "[]", "([", "[1]"] {
+            assert_eq!(check(&text.repeat(1 << 20), Sort::Text), Ok(()), "{text}");
+        }
+        let deep = format!("{}http://127.0.0.1/{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(check(&format!("{deep}, {deep}"), Sort::Url).is_err());
+    }
+
+    #[test]
     fn ordinary_use_is_allowed() {
         for text in [
             "https://example.com:8443/a?b=http://localhost/",
@@ -564,6 +591,8 @@ mod tests {
             "[\"https://example.com\",\"https://example.org/a[1]\"]",
             "the internal, local page // of example.com: see http: and git:main, redis:7",
             "https://example.com/ since 0.1.2, 10.5 % at 12:30 [draft] (local)",
+            "https://example.com/lookup?ips=8.8.8.8,10.0.0.1",
+            "https://example.com/lookup?hosts=a.com|localhost;printer.local",
         ] {
             assert_eq!(check(text, Sort::Url), Ok(()), "{text}");
         }
