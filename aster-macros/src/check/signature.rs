@@ -22,6 +22,10 @@ pub(crate) fn check(kind: Kind, function: &Function, home: &Home, errors: &mut E
     }
     qualifiers(noun, signature, errors);
     generics(noun, signature, errors);
+    // Of a declaration outside of a server it is enough to know that it cannot be called: it is most often a trait's.
+    if !function.has_body() && matches!(home, Home::Package) {
+        return;
+    }
     receiver(noun, signature, home, errors);
     returned(noun, signature, errors);
 }

@@ -69,7 +69,7 @@ pub(crate) static NOT_A_FUNCTION: Code = Code {
 pub(crate) static NO_BODY: Code = Code {
     id: "A0006",
     title: "what is published can be called",
-    help: "write its body, or put the attribute on the method that implements it",
+    help: "put the attribute on the method that implements it; a function of its own needs a body",
 };
 
 pub(crate) static FILE_MODULE: Code = Code {
