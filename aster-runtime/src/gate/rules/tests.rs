@@ -29,7 +29,12 @@ fn write() -> Arc<Tool> {
 fn decide(rules: &Rules, tool: &Tool, arguments: Value) -> Ruling {
     let Value::Object(arguments) = arguments else { panic!("an object") };
     let caller = Caller { agent: "coder", team: Some("blue") };
-    rules.decide(&Facts { caller, tool, arguments: &arguments, directory: None, real: &as_written })
+    rules.decide(&facts(caller, tool, &arguments))
+}
+
+/// A call whose paths are as they are written, read from where the rules are.
+fn facts<'a>(caller: Caller<'a>, tool: &'a Tool, arguments: &'a JsonObject) -> Facts<'a> {
+    Facts { caller, tool, arguments, directory: None, real: &as_written }
 }
 
 fn rule(action: Action) -> Rule {
@@ -181,7 +186,7 @@ fn a_reason_says_who_decided_and_why() {
 fn matches(make: impl Fn(Rule) -> Result<Rule, RuleError>, action: Action, arguments: Value) -> bool {
     let Value::Object(arguments) = arguments else { panic!("an object") };
     let (tool, caller) = (write(), Caller { agent: "coder", team: Some("blue") });
-    let facts = Facts { caller, tool: &tool, arguments: &arguments, directory: None, real: &as_written };
+    let facts = facts(caller, &tool, &arguments);
     let surroundings = Surroundings { home: Some("/home/me".into()), directory: "/work".into() };
     make(rule(action)).unwrap().matches(&facts, &surroundings)
 }
@@ -226,13 +231,7 @@ fn each_property_of_a_call_can_be_asked_for() {
     }
     // A caller without a team is in none.
     let (tool, arguments) = (write(), JsonObject::new());
-    let facts = Facts {
-        caller: Caller::default(),
-        tool: &tool,
-        arguments: &arguments,
-        directory: None,
-        real: &as_written,
-    };
+    let facts = facts(Caller::default(), &tool, &arguments);
     assert!(!rule(Action::Deny).teams(["*"]).unwrap().matches(&facts, &Surroundings::default()));
 }
 
@@ -609,7 +608,7 @@ proptest! {
     fn strict_is_within_loose(more in any_rule(), arguments in any_arguments()) {
         let Value::Object(arguments) = arguments else { unreachable!() };
         let tool = write();
-        let facts = Facts { caller: Caller::default(), tool: &tool, arguments: &arguments, directory: None, real: &as_written };
+        let facts = facts(Caller::default(), &tool, &arguments);
         let with = |action| Rule { action, ..more.clone() }.matches(&facts, &Surroundings::default());
         prop_assert!(!with(Action::Allow) || with(Action::Deny));
     }
@@ -643,12 +642,7 @@ proptest! {
             for place in ["any", "/v", &text] {
                 let Ok(rule) = rule(Action::Deny).argument(place, [test.clone()]) else { continue };
                 let (tool, arguments) = (write(), json!({"v": value}));
-                let facts = Facts {
-                    caller: Caller::default(),
-                    tool: &tool,
-                    arguments: arguments.as_object().unwrap(),
-                    directory: None, real: &as_written,
-                };
+                let facts = facts(Caller::default(), &tool, arguments.as_object().unwrap());
                 let _ = rule.matches(&facts, &surroundings);
             }
         }
@@ -663,13 +657,7 @@ fn a_host_is_denied_in_every_spelling_that_egress_reads() {
     let matches = |rule: &Rule, text: &str| {
         let arguments = json!({"u": text}).as_object().unwrap().clone();
         let tool = write();
-        let facts = Facts {
-            caller: Caller::default(),
-            tool: &tool,
-            arguments: &arguments,
-            directory: None,
-            real: &as_written,
-        };
+        let facts = facts(Caller::default(), &tool, &arguments);
         rule.matches(&facts, &Surroundings::default())
     };
     for text in [
