@@ -34,12 +34,13 @@ pub trait Upstream: Send + Sync + 'static {
     fn listing(&self) -> watch::Receiver<Arc<Listing>>;
 
     /// Waits until the server can be called, and starts it for this where it is down: what it then lists may be another list.
+    /// Where it can be called now there is nothing to wait for, and nothing is given back.
     ///
     /// # Errors
     ///
     /// Where it cannot be called.
-    fn ready(&self) -> BoxFuture<'_, Result<(), DispatchError>> {
-        Box::pin(ready(Ok(())))
+    fn ready(&self) -> Option<BoxFuture<'_, Result<(), DispatchError>>> {
+        None
     }
 
     /// Calls a tool by the server's own name for it. Dropping the future cancels the call, which is what a host does once

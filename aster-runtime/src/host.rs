@@ -1302,7 +1302,9 @@ impl HostSession {
     /// will say.
     async fn ready(&self, server: &str) {
         let Some(upstream) = self.shared.routes.upstreams.get(server) else { return };
-        let _ = upstream.ready().await;
+        if let Some(ready) = upstream.ready() {
+            let _ = ready.await;
+        }
         let listing = upstream.listing();
         let is_followed =
             |followed: &HashMap<String, Arc<Listing>>| followed[server].offers_as(&listing.borrow());

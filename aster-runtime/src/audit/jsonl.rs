@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use blake3::Hash;
 
 use super::chain::{Head, Known, Link, Merge, Note, Segments, written};
-use super::{AuditSink, Record, Stage, identity, identity_at, now, open_private};
+use super::gather::{Gather, Keep, Taken};
+use super::{AuditSink, Commit, Record, Stage, identity, identity_at, now, open_private};
 
 /// How many processes may write at the same time.
 const CHAINS: u32 = 1024;
@@ -34,7 +35,7 @@ const BLOCK: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
-    writer: Mutex<Writer>,
+    writer: Arc<Gather<Writer>>,
 }
 
 #[derive(Debug)]
@@ -70,11 +71,12 @@ impl JsonLines {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().append(true).open(&path)?;
             let writer = Writer { file, files: None, segments, head: Head::new(0) };
-            return Ok(Self { path, writer: Mutex::new(writer) });
+            return Ok(Self { path, writer: Gather::new(writer) });
         }
         let base = Base::of(&path);
         let writer = Writer::take(&base, segments)?;
-        Ok(Self { path: base.name(writer.head.chain, None, &base.extension), writer: Mutex::new(writer) })
+        let path = base.name(writer.head.chain, None, &base.extension);
+        Ok(Self { path, writer: Gather::new(writer) })
     }
 
     /// The file that was opened. Where the folder is emptied meanwhile, another process may take it, and another is written.
@@ -82,28 +84,56 @@ impl JsonLines {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl AuditSink for JsonLines {
     fn write(&self, record: &Record) -> io::Result<()> {
-        let mut object = Vec::with_capacity(RECORD);
-        serde_json::to_writer(&mut object, record)?;
-        let mut writer = self.writer();
-        // An outcome belongs where its intent is.
-        if record.stage != Stage::Outcome {
-            writer.follow_file()?;
+        self.writer.write(record.stage, json(record)?)
+    }
+
+    fn commit(&self, record: &Record) -> Commit {
+        match json(record) {
+            Ok(object) => self.writer.commit(record.stage, object),
+            Err(error) => Commit::Done(Err(error)),
         }
-        writer.write(&object)
+    }
+
+    fn flush(&self) -> Commit {
+        drop(self.writer.settled());
+        Commit::Done(Ok(()))
     }
 }
 
 impl Drop for JsonLines {
     fn drop(&mut self) {
-        self.writer().note_head();
+        self.writer.settled().note_head();
+    }
+}
+
+fn json(record: &Record) -> io::Result<Vec<u8>> {
+    let mut object = Vec::with_capacity(RECORD);
+    serde_json::to_writer(&mut object, record)?;
+    Ok(object)
+}
+
+impl Keep for Writer {
+    /// Writes them in one go, or each on its own where that fails.
+    fn keep(&mut self, records: &[Arc<Taken>]) {
+        let mut records: Vec<&Taken> = records.iter().map(AsRef::as_ref).collect();
+        // An outcome belongs where its intent is.
+        let goes_on = |record: &Taken| record.stage == Stage::Outcome;
+        if !records.iter().all(|record| goes_on(record))
+            && let Err(error) = self.follow_file()
+        {
+            for record in records.extract_if(.., |record| !goes_on(record)) {
+                record.is_kept(Err(io::Error::new(error.kind(), error.to_string())));
+            }
+        }
+        match (self.write(&records), &*records) {
+            (Ok(()), all) => all.iter().for_each(|record| record.is_kept(Ok(()))),
+            (Err(error), [one]) => one.is_kept(Err(error)),
+            (Err(_), all) => all.iter().for_each(|record| record.is_kept(self.write(&[record]))),
+        }
     }
 }
 
@@ -165,7 +195,8 @@ impl Writer {
         Ok(writer)
     }
 
-    fn write(&mut self, object: &[u8]) -> io::Result<()> {
+    /// Writes these or none.
+    fn write(&mut self, records: &[&Taken]) -> io::Result<()> {
         let timed = self.segments.age.is_some() || self.head.bytes == 0;
         let now = if timed { millis() } else { self.head.since };
         if self.files.is_some() && self.head.is_full(&self.segments, now) {
@@ -174,7 +205,7 @@ impl Writer {
                 tracing::error!(%error, "a segment of the audit cannot be ended; it grows on");
             }
         }
-        self.append(object, now)
+        self.append(records.iter().map(|record| &*record.object), now)
     }
 
     /// Goes on in a new file where somebody has taken the old one away: what is written there, nobody would read. What is
@@ -204,19 +235,24 @@ impl Writer {
         Ok(())
     }
 
-    fn append(&mut self, object: &[u8], now: i64) -> io::Result<()> {
-        let mut line = self.head.seal(object);
-        line.push(b'\n');
-        if let Err(error) = self.file.write_all(&line) {
-            // What a full disk left of the line is none.
+    fn append<'a>(&mut self, objects: impl Iterator<Item = &'a [u8]>, now: i64) -> io::Result<()> {
+        let (mut head, mut lines) = (self.head.clone(), Vec::new());
+        for object in objects {
+            let line = head.seal(object);
+            head.advance(&line, now);
+            lines.extend_from_slice(&line);
+            lines.push(b'\n');
+        }
+        if let Err(error) = self.file.write_all(&lines) {
+            // What a full disk left of them is none.
             if self.files.is_some() {
                 let _ = self.file.set_len(self.head.bytes);
             }
             return Err(error);
         }
-        line.pop();
-        self.head.advance(&line, now);
-        if self.head.sequence.is_multiple_of(NOTED) {
+        let is_due = self.head.sequence / NOTED < head.sequence / NOTED;
+        self.head = head;
+        if is_due {
             self.note_head();
         }
         Ok(())
@@ -252,7 +288,7 @@ impl Writer {
         let Some(line) = End::read(&mut last)?.line else { return Ok(()) };
         let Some(link) = Link::parse(&line) else { return Ok(()) };
         let note = Note::Dropped { before: link.sequence + 1, digest: blake3::hash(&line) };
-        self.append(&note.object(&now()), millis())?;
+        self.append(std::iter::once(&*note.object(&now())), millis())?;
         dropped.iter().try_for_each(fs::remove_file)
     }
 

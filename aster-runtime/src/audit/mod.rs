@@ -7,6 +7,7 @@
 //! bind every record to the one before it, so that [`Store::verify`] finds what was changed, taken out or put in.
 
 mod chain;
+mod gather;
 mod jsonl;
 #[cfg(feature = "sql")]
 mod sql;

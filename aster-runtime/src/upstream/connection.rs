@@ -173,6 +173,11 @@ impl Connection {
         if version.is_some_and(|version| !version.has_initialize()) { Era::Modern } else { Era::Legacy }
     }
 
+    /// Whether it has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        !self.tap.ended.is_cancelled()
+    }
+
     /// What there is to hear on the connection.
     pub(super) fn tap(&self) -> &Tap {
         &self.tap

@@ -112,19 +112,17 @@ impl StdioUpstream {
 
     /// The connection, once there is one. A server that is down is started for this.
     async fn connection(&self) -> Result<Arc<Connection>, DispatchError> {
-        let mut state = self.state.clone();
-        let now = state.borrow().clone();
+        let now = self.state.borrow().clone();
         let failed = match now {
-            State::Ready(connection) if connection.tap().ended.is_cancelled() => {
-                return Err(self.end_of(&connection).await);
-            }
-            State::Ready(connection) => return Ok(connection),
+            State::Ready(connection) if connection.is_open() => return Ok(connection),
+            State::Ready(connection) => return Err(self.end_of(&connection).await),
             State::Down { attempt, .. } => {
                 self.wanted.send_modify(|wanted| *wanted = attempt.max(*wanted));
                 attempt
             }
             State::Starting => 0,
         };
+        let mut state = self.state.clone();
         let settled = state
             .wait_for(|state| match state {
                 State::Ready(_) => true,
@@ -202,8 +200,11 @@ impl Upstream for StdioUpstream {
         self.listing.clone()
     }
 
-    fn ready(&self) -> BoxFuture<'_, Result<(), DispatchError>> {
-        async move { self.connection().await.map(drop) }.boxed()
+    fn ready(&self) -> Option<BoxFuture<'_, Result<(), DispatchError>>> {
+        if matches!(&*self.state.borrow(), State::Ready(connection) if connection.is_open()) {
+            return None;
+        }
+        Some(async move { self.connection().await.map(drop) }.boxed())
     }
 
     fn call(
