@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -1214,10 +1215,14 @@ impl HostSession {
                 std::future::pending::<()>().await;
             }
         };
-        let ended = tokio::select! {
-            biased;
-            () = cancelled => Err(Ended::Cancelled),
-            ended = way.instrument(span.clone()) => ended,
+        let ended = {
+            // Where it is: it is large, and would be copied into whatever it is handed to.
+            let way = pin!(way);
+            tokio::select! {
+                biased;
+                () = cancelled => Err(Ended::Cancelled),
+                ended = way.instrument(span.clone()) => ended,
+            }
         };
         if let Some(tier) = trail.tier() {
             span.record("aster.tier", tier.name());

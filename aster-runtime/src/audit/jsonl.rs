@@ -26,7 +26,7 @@ const LOCK: &str = ".lock";
 const NOTED: u64 = 64;
 
 /// About how long a record is, in bytes.
-const RECORD: usize = 1024;
+const RECORD: usize = 2048;
 
 /// The bytes that are read at once from the end of a file.
 const BLOCK: u64 = 64 << 10;
@@ -238,10 +238,14 @@ impl Writer {
     fn append<'a>(&mut self, objects: impl Iterator<Item = &'a [u8]>, now: i64) -> io::Result<()> {
         let (mut head, mut lines) = (self.head.clone(), Vec::new());
         for object in objects {
-            let line = head.seal(object);
+            let mut line = head.seal(object);
             head.advance(&line, now);
-            lines.extend_from_slice(&line);
-            lines.push(b'\n');
+            line.push(b'\n');
+            if lines.is_empty() {
+                lines = line;
+            } else {
+                lines.append(&mut line);
+            }
         }
         if let Err(error) = self.file.write_all(&lines) {
             // What a full disk left of them is none.
