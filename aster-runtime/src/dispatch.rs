@@ -202,6 +202,8 @@ pub(crate) async fn dispatch(
             let name = call.tool.id().tool();
             let result = match call.tool.asks() {
                 Asks::Tool => upstream.call_as_listed(&listing, name, call.arguments, context).await,
+                // As the call of a tool sees to itself, on the connection that it takes.
+                Asks::Prompt | Asks::Resource(_) if !offers(&**upstream, &listing) => Err(changed(server)),
                 Asks::Prompt => upstream.get(name, call.arguments, context).await,
                 Asks::Resource(template) => {
                     let uri = template.expand(|name| call.arguments.get(name).and_then(Value::as_str));
@@ -212,6 +214,16 @@ pub(crate) async fn dispatch(
             result
         }
     }
+}
+
+/// Whether the server still offers what this listing does.
+fn offers(upstream: &dyn Upstream, listing: &Arc<Listing>) -> bool {
+    upstream.listing().borrow().offers_as(listing)
+}
+
+fn changed(server: &str) -> DispatchError {
+    let reason = "what it lists changed after the call was decided; nothing was called. Look at its list again";
+    DispatchError::Unavailable { server: server.to_owned(), reason: reason.to_owned() }
 }
 
 /// Runs a native function on a task of its own, so that a panic in it is this call's error and no more.

@@ -1184,6 +1184,7 @@ impl HostSession {
             let ended = dispatch::dispatch(&shared.routes, admitted, listing, context).await;
             has_run.store(true, Ordering::Relaxed);
             let mut ran = Ran::new(ended, &shared.redactor);
+            trail.ran(ran.outcome, ran.error.clone());
             if let Some(call) = &sent {
                 let done = Done {
                     call,

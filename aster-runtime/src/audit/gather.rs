@@ -9,7 +9,7 @@ use std::future::Future;
 use std::io;
 use std::mem;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 
@@ -43,12 +43,23 @@ pub(super) struct Gather<K> {
     keeper: Mutex<K>,
     /// Records have met, so that it pays to wait for others.
     is_crowded: AtomicBool,
+    /// How many were not kept when nobody waited any more.
+    lost: AtomicU64,
 }
 
 impl<K: Keep> Gather<K> {
     pub(super) fn new(keeper: K) -> Arc<Self> {
-        let (waiting, is_crowded) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { waiting, keeper: Mutex::new(keeper), is_crowded })
+        Arc::new(Self {
+            waiting: Mutex::default(),
+            keeper: Mutex::new(keeper),
+            is_crowded: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+        })
+    }
+
+    /// How many records were not kept when nobody waited any more.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Keeps a record before it returns, and with it all that wait.
@@ -148,7 +159,8 @@ impl<K: Keep> Future for Waiting<K> {
 impl<K: Keep> Drop for Waiting<K> {
     fn drop(&mut self) {
         if let Err(error) = self.settle() {
-            tracing::error!(%error, "the audit cannot be written");
+            tracing::error!(%error, "a record of the audit is lost, for which nobody waited any more");
+            self.gather.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -234,11 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_any_more_is_kept_in_its_place() {
-        let (gather, mut waiting) = crowded(&[2, 4, 6]);
+    fn what_nobody_waits_for_any_more_is_kept_in_its_place_or_counted() {
+        let (gather, mut waiting) = crowded(&[2, 4, 5, 6]);
         assert!(poll(&mut waiting[1]).is_pending());
         waiting.clear();
-        assert_eq!(gather.keeper().kept, [2, 4, 6]);
+        assert_eq!((gather.keeper().kept.as_slice(), gather.lost()), (&[2, 4, 6][..], 1));
     }
 
     #[test]

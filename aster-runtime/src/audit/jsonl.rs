@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use blake3::Hash;
 
@@ -24,6 +25,10 @@ const LOCK: &str = ".lock";
 
 /// After how many lines the head is noted again.
 const NOTED: u64 = 64;
+
+/// How long it may take to notice that the lock was taken away while the file stayed. That loses no record: two processes
+/// would append to one file, which a verification tells.
+const LOCK_WATCH: Duration = Duration::from_millis(100);
 
 /// About how long a record is, in bytes.
 const RECORD: usize = 2048;
@@ -45,6 +50,8 @@ struct Writer {
     files: Option<Files>,
     segments: Segments,
     head: Head,
+    /// It has been said that the segment cannot be ended.
+    is_stuck: bool,
 }
 
 impl JsonLines {
@@ -70,7 +77,7 @@ impl JsonLines {
         }
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().append(true).open(&path)?;
-            let writer = Writer { file, files: None, segments, head: Head::new(0) };
+            let writer = Writer { file, files: None, segments, head: Head::new(0), is_stuck: false };
             return Ok(Self { path, writer: Gather::new(writer) });
         }
         let base = Base::of(&path);
@@ -101,6 +108,10 @@ impl AuditSink for JsonLines {
     fn flush(&self) -> Commit {
         drop(self.writer.settled());
         Commit::Done(Ok(()))
+    }
+
+    fn lost(&self) -> u64 {
+        self.writer.lost()
     }
 }
 
@@ -176,7 +187,7 @@ impl Writer {
         BufReader::new(&file).read_until(b'\n', &mut first)?;
         head.since = Link::parse(&first).and_then(|link| link.written()).unwrap_or_else(millis);
         head.bytes = end.whole;
-        let mut writer = Self { file, files: Some(files), segments, head };
+        let mut writer = Self { file, files: Some(files), segments, head, is_stuck: false };
         let follows = |link: Link<'_>, head: &Head| {
             link.chain == head.chain && link.sequence == head.sequence + 1 && link.previous() == head.digest
         };
@@ -201,8 +212,12 @@ impl Writer {
         let now = if timed { millis() } else { self.head.since };
         if self.files.is_some() && self.head.is_full(&self.segments, now) {
             // The record matters more than where it stands.
-            if let Err(error) = self.rotate() {
-                tracing::error!(%error, "a segment of the audit cannot be ended; it grows on");
+            let rotated = self.rotate();
+            let was_stuck = std::mem::replace(&mut self.is_stuck, rotated.is_err());
+            if let Err(error) = rotated
+                && !was_stuck
+            {
+                tracing::error!(%error, "a segment of the audit cannot be ended; it grows on until it can");
             }
         }
         self.append(records.iter().map(|record| &*record.object), now)
@@ -212,8 +227,13 @@ impl Writer {
     /// gone is found by a verification.
     fn follow_file(&mut self) -> io::Result<()> {
         let Some(files) = &mut self.files else { return Ok(()) };
+        let is_there = files.is_there()?;
+        if is_there && files.lock_seen.elapsed() < LOCK_WATCH {
+            return Ok(());
+        }
         let is_locked = files.is_locked()?;
-        if is_locked && files.is_there()? {
+        if is_locked && is_there {
+            files.lock_seen = Instant::now();
             return Ok(());
         }
         tracing::error!("the file of the audit was taken away while it was written; it goes on in another");
@@ -314,6 +334,8 @@ struct Files {
     identity: (u64, u64),
     /// Held as long as the chain is written.
     lock: File,
+    /// When others last saw it.
+    lock_seen: Instant,
     head: File,
 }
 
@@ -328,7 +350,8 @@ impl Files {
         }
         let head = open_private(&base.name(chain, None, ".head"), false)?;
         let active = base.name(chain, None, &base.extension);
-        Ok(Some(Self { base: base.clone(), chain, active, identity: (0, 0), lock, head }))
+        let (base, lock_seen) = (base.clone(), Instant::now());
+        Ok(Some(Self { base, chain, active, identity: (0, 0), lock, lock_seen, head }))
     }
 
     /// Opens the file that is written, or makes it.

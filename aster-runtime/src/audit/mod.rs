@@ -184,6 +184,17 @@ impl Record {
             described: Vec::new(),
         }
     }
+
+    /// Whether a call is only made if this is kept: the intent of one beyond Standard. All else may be kept later.
+    #[must_use]
+    pub fn is_condition(&self) -> bool {
+        self.stage == Stage::Intent && self.is_in_full()
+    }
+
+    /// Whether the tier asks for arguments and result.
+    fn is_in_full(&self) -> bool {
+        self.tier.is_some_and(|tier| tier >= Tier::Elevated)
+    }
 }
 
 /// What the gate decided, and by what.
@@ -206,8 +217,8 @@ pub trait AuditSink: Send + Sync {
     /// Where it cannot be written; an Elevated or Restricted call is then denied.
     fn write(&self, record: &Record) -> io::Result<()>;
 
-    /// Writes one record for a caller that waits until it is kept. The record is taken over at once, in the order of the
-    /// calls, also where nobody waits any more.
+    /// Writes one record for a caller that waits until it is kept, or, unless it [is a condition](Record::is_condition), until
+    /// the sink answers for it. The record is taken over at once, in the order of the calls, also where nobody waits any more.
     fn commit(&self, record: &Record) -> Commit {
         Commit::Done(self.write(record))
     }
@@ -215,6 +226,11 @@ pub trait AuditSink: Send + Sync {
     /// Waits until all that was taken over is kept.
     fn flush(&self) -> Commit {
         Commit::Done(Ok(()))
+    }
+
+    /// How many records were taken over and could not be kept, when nobody waited any more who could have been told.
+    fn lost(&self) -> u64 {
+        0
     }
 }
 
@@ -278,7 +294,9 @@ impl Recorder {
 
     /// What all records so far come to.
     pub(crate) fn stats(&self) -> Stats {
-        self.counted().clone()
+        let mut stats = self.counted().clone();
+        stats.lost_records += self.sink.lost();
+        stats
     }
 
     /// The session searched, and found so many tools.
@@ -302,8 +320,15 @@ impl Recorder {
     fn event(&self, mut record: Record) {
         record.time = now();
         self.counted().add(&record);
-        if let Err(error) = self.sink.write(&record) {
-            tracing::error!(%error, "the audit cannot be written");
+        self.lament(&record, self.sink.write(&record));
+    }
+
+    /// Says that a record is lost, where it is, and counts it.
+    fn lament(&self, record: &Record, written: io::Result<()>) {
+        if let Err(error) = written {
+            let Record { stage, call_id, .. } = record;
+            tracing::error!(%error, ?stage, call_id, "a record of the audit cannot be written");
+            self.counted().lost_records += 1;
         }
     }
 
@@ -331,6 +356,8 @@ pub(crate) struct Trail {
     /// The result holds nothing that a record leaves out.
     whole_result: bool,
     started: Instant,
+    /// What came of it, once it has run, and how it failed.
+    ran: Option<(Outcome, Option<(&'static str, String)>)>,
     complete: bool,
 }
 
@@ -358,6 +385,7 @@ impl Trail {
             own_secrets: Redactor::default(),
             whole_result: false,
             started: Instant::now(),
+            ran: None,
             complete: false,
         }
     }
@@ -387,7 +415,7 @@ impl Trail {
         // Of what is shown: the digest of a short secret gives it away.
         let json = written(arguments);
         self.record.arguments_digest = Some(blake3::hash(json.get().as_bytes()).to_hex().to_string());
-        self.record.arguments = self.in_full().then(|| match self.is_whole(arguments) {
+        self.record.arguments = self.record.is_in_full().then(|| match self.is_whole(arguments) {
             true => json,
             false => self.redacted(arguments),
         });
@@ -426,8 +454,7 @@ impl Trail {
         self.record.time = now();
         self.record.stage = Stage::Intent;
         match known(self.recorder.commit(&self.record)).await {
-            Ok(()) => Ok(()),
-            Err(error) if self.in_full() => {
+            Err(error) if self.record.is_condition() => {
                 tracing::error!(%error, "the audit cannot be written; the call is denied");
                 Err(Denied::new(
                     Check::Audit,
@@ -435,11 +462,17 @@ impl Trail {
                      user has to mend the audit's file, disk or database",
                 ))
             }
-            Err(error) => {
-                tracing::error!(%error, "the audit cannot be written");
+            written => {
+                self.recorder.lament(&self.record, written);
                 Ok(())
             }
         }
+    }
+
+    /// The tool has run, and this came of it: so it is recorded from here on, also where the caller does not wait for what
+    /// hooks say of the result.
+    pub(crate) fn ran(&mut self, outcome: Outcome, error: Option<(&'static str, String)>) {
+        self.ran = Some((outcome, error));
     }
 
     /// The call is over; writes its outcome.
@@ -462,7 +495,7 @@ impl Trail {
             self.record.error = Some(self.safe(&error));
         }
         let result = completed.result.as_object();
-        if self.in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
+        if self.record.is_in_full() && matches!(outcome, Outcome::Ok | Outcome::ToolError) {
             let json = written(result);
             self.record.bytes = Some(json.get().len());
             self.record.result = Some(if self.whole_result { json } else { self.redacted(result) });
@@ -470,18 +503,13 @@ impl Trail {
             self.record.bytes = Some(completed.result.size());
         }
         let written = known(self.outcome(outcome, completed.duration)).await;
-        self.lament(written);
+        self.recorder.lament(&self.record, written);
         completed
     }
 
     /// A text without secrets.
     fn safe(&self, text: &str) -> String {
         self.redactor.redact(&self.own_secrets.redact(text)).into_owned()
-    }
-
-    /// Whether the tier asks for arguments and result.
-    fn in_full(&self) -> bool {
-        self.record.tier.is_some_and(|tier| tier >= Tier::Elevated)
     }
 
     /// Takes note of what the caller would be told. Whether it holds nothing that a record leaves out: then nothing of it
@@ -512,26 +540,26 @@ impl Trail {
         self.record.duration_ms = Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
         self.recorder.commit(&self.record)
     }
-
-    fn lament(&self, written: io::Result<()>) {
-        if let Err(error) = written {
-            tracing::error!(%error, call_id = %self.record.call_id, "the outcome of a call cannot be written");
-        }
-    }
 }
 
 impl Drop for Trail {
     fn drop(&mut self) {
         if !self.complete {
-            let (outcome, kind, error) = match std::thread::panicking() {
-                true => (Outcome::Panicked, "panicked", "the host panicked"),
-                false => (Outcome::Cancelled, "cancelled", "the caller dropped the call"),
+            let (outcome, kind, error) = match (std::thread::panicking(), self.ran.take()) {
+                (true, _) => (Outcome::Panicked, Some("panicked"), "the host panicked".to_owned()),
+                (false, None) => {
+                    (Outcome::Cancelled, Some("cancelled"), "the caller dropped the call".to_owned())
+                }
+                (false, Some((outcome, Some((kind, error))))) => (outcome, Some(kind), self.safe(&error)),
+                (false, Some((outcome, None))) => {
+                    (outcome, None, "the caller dropped the call when it had run; nobody was told its result".to_owned())
+                }
             };
-            self.record.error = Some(error.to_owned());
-            self.record.error_kind = Some(kind.into());
+            self.record.error = Some(error);
+            self.record.error_kind = kind.map(Into::into);
             // Nobody is left to wait.
             if let Commit::Done(written) = self.outcome(outcome, self.started.elapsed()) {
-                self.lament(written);
+                self.recorder.lament(&self.record, written);
             }
         }
     }

@@ -3,6 +3,11 @@
 //! One thread writes what all calls bring, and what has gathered meanwhile is one transaction. It takes a chain that nobody
 //! else is writing to, reads in the database itself where that has got to, and moves it on: a writer that was killed leaves
 //! whole transactions, and one that has lost its connection goes on with any chain that is free.
+//!
+//! A database may be away for a while: it is restarted, or the network is cut. What a call depends on is then not kept, and the
+//! call is told so. All else, outcomes first of all, is *owed*: held in memory, in its order, and written before anything newer
+//! once the database is back. What was on its way when the connection broke is looked for first, so that nothing is written
+//! twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -10,7 +15,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::sync::mpsc::{self, TrySendError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::time::{Duration, Instant};
 
 use blake3::Hash;
@@ -30,6 +36,15 @@ const BATCH: usize = 256;
 
 /// How many bytes of records are one transaction: with the record that exceeds them it ends.
 const BATCH_BYTES: usize = 8 << 20;
+
+/// How many bytes of records are held for a database that is away.
+const OWED_BYTES: usize = 64 << 20;
+
+/// How often a database that is away is tried again while nothing new is to be written.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How long whoever flushes waits for a database that is away: as long as one takes that is only started anew.
+const RESTART: Duration = Duration::from_secs(5);
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,9 +71,13 @@ const TABLES: &str = "
 ";
 
 /// Writes records to a database, each bound to the one before it. A call waits until its intent is committed.
+///
+/// While the database is away, outcomes, and whatever else no call depends on, are held in memory, up to 64 MiB, and written
+/// when it is back. [`lost`](AuditSink::lost) counts what was not.
 #[derive(Debug)]
 pub struct Sql {
     jobs: mpsc::SyncSender<Job>,
+    lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -70,7 +89,11 @@ struct Job {
 
 #[derive(Debug)]
 enum What {
-    Keep(Vec<u8>),
+    /// A record, and whether a call depends on it: it is then kept now or never.
+    Keep {
+        object: Vec<u8>,
+        now: bool,
+    },
     Connect,
     Flush,
 }
@@ -79,7 +102,7 @@ impl Job {
     /// What it gives to keep, if anything.
     fn object(&self) -> Option<&[u8]> {
         match &self.what {
-            What::Keep(object) => Some(object),
+            What::Keep { object, .. } => Some(object),
             What::Connect | What::Flush => None,
         }
     }
@@ -112,9 +135,10 @@ impl Sql {
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let writer = Writer { database, segments, connection: None, identity: None };
+        let lost = Arc::<AtomicU64>::default();
+        let writer = Writer::new(database, segments, Arc::clone(&lost));
         std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, lost })
     }
 
     /// Waits until the database is open, so that a mistake is known before the first call.
@@ -145,14 +169,18 @@ impl Sql {
 
 impl AuditSink for Sql {
     fn write(&self, record: &Record) -> io::Result<()> {
-        self.send(What::Keep(serde_json::to_vec(record)?)).map(drop)
+        self.send(What::Keep { object: serde_json::to_vec(record)?, now: record.is_condition() }).map(drop)
     }
 
     fn commit(&self, record: &Record) -> Commit {
         match serde_json::to_vec(record) {
-            Ok(object) => self.wait(What::Keep(object)),
+            Ok(object) => self.wait(What::Keep { object, now: record.is_condition() }),
             Err(error) => Commit::Done(Err(error.into())),
         }
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     fn flush(&self) -> Commit {
@@ -189,7 +217,11 @@ impl Database {
             .application_name("aster")
             .connect_timeout(PATIENCE)
             .tcp_user_timeout(PATIENCE)
-            .options(&format!("-c statement_timeout={}", PATIENCE.as_millis()));
+            // A server that does not notice that a connection is gone would hold the chain for hours.
+            .options(&format!(
+                "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0}",
+                PATIENCE.as_millis()
+            ));
         Ok(Self::Postgres(Box::new(config)))
     }
 
@@ -278,52 +310,100 @@ fn private(path: &Path) -> io::Result<()> {
 
 /// Why nothing was written or read.
 #[derive(Debug, Clone)]
-struct Failed(String);
+struct Failed {
+    message: String,
+    /// The database would have said so of anything else too: it is away, or busy, or full, or does not let us write.
+    is_away: bool,
+}
 
 impl Failed {
     fn of(error: impl fmt::Display) -> Self {
-        Self(error.to_string())
+        Self { message: error.to_string(), is_away: false }
     }
 }
 
 impl From<rusqlite::Error> for Failed {
     fn from(error: rusqlite::Error) -> Self {
-        Self::of(error)
+        use rusqlite::ErrorCode as Code;
+        let is_away = error.sqlite_error_code().is_some_and(|code| {
+            matches!(
+                code,
+                Code::DatabaseBusy
+                    | Code::DatabaseLocked
+                    | Code::DiskFull
+                    | Code::ReadOnly
+                    | Code::PermissionDenied
+                    | Code::CannotOpen
+                    | Code::OutOfMemory
+                    | Code::SystemIoFailure
+                    | Code::FileLockingProtocolFailed
+            )
+        });
+        Self { is_away, ..Self::of(error) }
     }
 }
 
 impl From<postgres::Error> for Failed {
     fn from(error: postgres::Error) -> Self {
+        // By class: the connection, a standby that only reads, a conflict with another, resources, locks, an operator, the system;
+        // and what a role may not do, or the tables that are not there. An answer without a code is none.
+        //
+        // Source: PostgreSQL, appendix A, error codes.
+        let is_away = error.code().is_none_or(|code| {
+            let code = code.code();
+            ["08", "40", "53", "55", "57", "58"].iter().any(|class| code.starts_with(class))
+                || ["25006", "42501", "42P01"].contains(&code)
+        });
         // Its own words are only where, such as "db error".
-        match std::error::Error::source(&error) {
-            Some(source) => Self(format!("{error}: {source}")),
-            None => Self::of(error),
-        }
+        let message = match std::error::Error::source(&error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        Self { message, is_away }
     }
 }
 
 impl From<Failed> for io::Error {
     fn from(failed: Failed) -> Self {
-        Self::other(failed.0)
+        Self::other(failed.message)
     }
 }
 
 /// How far records have come that are not kept.
 #[derive(Debug, Clone)]
 enum Lost {
-    /// Nowhere: there is no connection.
+    /// Nowhere: the database is away. They may be written later.
     Unsent(Failed),
-    /// To a database that did not take them.
+    /// To a database that did not take them, and will not.
     Refused(Failed),
-    /// To where it is not known whether they are kept.
-    Unsure(Failed),
+    /// To where it is not known whether they are kept. Where they would be is looked at before they are written again.
+    Unsure(Failed, Place),
 }
 
 impl Lost {
-    fn into_error(self) -> io::Error {
-        let (Self::Unsent(failed) | Self::Refused(failed) | Self::Unsure(failed)) = self;
-        failed.into()
+    fn into_failed(self) -> Failed {
+        let (Self::Unsent(failed) | Self::Refused(failed) | Self::Unsure(failed, _)) = self;
+        failed
     }
+
+    fn into_error(self) -> io::Error {
+        self.into_failed().into()
+    }
+}
+
+/// Where the last line of a transaction is, if it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    chain: u32,
+    sequence: u64,
+    digest: Hash,
+}
+
+/// A record that is held until the database is back.
+struct Owed {
+    object: Vec<u8>,
+    /// It may be kept already, as part of the transaction that ends there.
+    perhaps: Option<Place>,
 }
 
 enum Connection {
@@ -410,7 +490,154 @@ struct Row {
     line: String,
 }
 
+/// Answers what calls bring, in the order in which they bring it.
 struct Writer {
+    keeper: Keeper,
+    /// In the order in which they are to be written, before anything newer.
+    owed: VecDeque<Owed>,
+    owed_bytes: usize,
+    lost: Arc<AtomicU64>,
+}
+
+impl Writer {
+    fn new(database: Database, segments: Segments, lost: Arc<AtomicU64>) -> Self {
+        let keeper = Keeper { database, segments, connection: None, identity: None };
+        Self { keeper, owed: VecDeque::new(), owed_bytes: 0, lost }
+    }
+
+    fn run(mut self, queue: mpsc::Receiver<Job>) {
+        loop {
+            let first = match self.owed.is_empty() {
+                true => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => queue.recv_timeout(RETRY),
+            };
+            match first {
+                Ok(first) => self.serve(gathered(first, &queue)),
+                Err(RecvTimeoutError::Timeout) => drop(self.catch_up()),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if let Err(lost) = self.catch_up() {
+            self.lose(self.owed.len(), &lost.into_error());
+        }
+    }
+
+    fn serve(&mut self, jobs: Vec<Job>) {
+        let objects: Vec<&[u8]> = jobs.iter().filter_map(Job::object).collect();
+        let kept = match self.catch_up() {
+            Ok(()) => self.keeper.keep_each(&objects),
+            Err(lost) => vec![Err(Lost::Unsent(lost.into_failed())); objects.len()],
+        };
+        let mut kept = kept.into_iter();
+        for Job { what, done } in jobs {
+            let told = match what {
+                What::Keep { object, now } => match kept.next().unwrap_or(Ok(())) {
+                    Err(lost) if !now => self.owe(object, lost),
+                    kept => kept.map_err(Lost::into_error),
+                },
+                What::Connect => self.keeper.keep(&[]).map_err(Lost::into_error),
+                What::Flush => self.insist(),
+            };
+            if let Err(Err(error)) = done.send(told) {
+                self.lose(1, &error);
+            }
+        }
+    }
+
+    /// Says that records are lost for which nobody waits any more.
+    fn lose(&self, records: usize, error: &io::Error) {
+        tracing::error!(records, %error, "records of the audit are lost, for which nobody waited any more");
+        self.lost.fetch_add(records as u64, Ordering::Relaxed);
+    }
+
+    /// Holds a record that may be written later, where there is room.
+    fn owe(&mut self, object: Vec<u8>, lost: Lost) -> io::Result<()> {
+        let perhaps = match &lost {
+            Lost::Refused(_) => return Err(lost.into_error()),
+            Lost::Unsent(_) => None,
+            Lost::Unsure(_, place) => Some(*place),
+        };
+        let error = lost.into_error();
+        let bytes = self.owed_bytes + object.len();
+        if bytes > OWED_BYTES {
+            let many = self.owed.len();
+            return Err(io::Error::other(format!("{error}; {many} records wait for it, and no more are held")));
+        }
+        if self.owed.is_empty() {
+            tracing::error!(%error, "the database of the audit is away; what no call depends on is held until it is back");
+        }
+        self.owed_bytes = bytes;
+        self.owed.push_back(Owed { object, perhaps });
+        Ok(())
+    }
+
+    /// Writes what is owed. What cannot be written yet stays so.
+    fn catch_up(&mut self) -> Result<(), Lost> {
+        let before = self.owed.len();
+        while let Some(perhaps) = self.owed.front().map(|first| first.perhaps) {
+            let alike = self.owed.iter().take_while(|owed| owed.perhaps == perhaps);
+            if let Some(place) = perhaps {
+                let many = alike.count();
+                if self.keeper.is_kept(place)? {
+                    (0..many).for_each(|_| self.settle(0));
+                } else {
+                    self.owed.iter_mut().take(many).for_each(|owed| owed.perhaps = None);
+                }
+                continue;
+            }
+            let mut bytes = 0;
+            let fitting = alike.take(BATCH).map(|owed| &*owed.object).take_while(|object| {
+                let fits = bytes < BATCH_BYTES;
+                bytes += object.len();
+                fits
+            });
+            let kept = self.keeper.keep_each(&fitting.collect::<Vec<_>>());
+            let (mut at, mut away) = (0, None);
+            for kept in kept {
+                match kept {
+                    Ok(()) => self.settle(at),
+                    Err(Lost::Refused(failed)) => {
+                        self.settle(at);
+                        self.lose(1, &failed.into());
+                    }
+                    Err(lost) => {
+                        if let Lost::Unsure(_, place) = &lost {
+                            self.owed[at].perhaps = Some(*place);
+                        }
+                        away.get_or_insert(lost);
+                        at += 1;
+                    }
+                }
+            }
+            if let Some(lost) = away {
+                return Err(lost);
+            }
+        }
+        if before > 0 {
+            tracing::warn!(records = before, "the database of the audit is back, and has what was held for it");
+        }
+        Ok(())
+    }
+
+    /// The record at this place is owed no more.
+    fn settle(&mut self, at: usize) {
+        self.owed_bytes -= self.owed.remove(at).map_or(0, |owed| owed.object.len());
+    }
+
+    /// The same for whoever does not come again: waits a while for a database that is only started anew.
+    fn insist(&mut self) -> io::Result<()> {
+        let until = Instant::now() + RESTART;
+        loop {
+            match self.catch_up() {
+                Err(_) if Instant::now() < until => std::thread::sleep(RETRY),
+                done => return done.map_err(Lost::into_error),
+            }
+        }
+    }
+}
+
+/// Keeps records in the database, as well as it can be reached now.
+struct Keeper {
     database: Database,
     segments: Segments,
     connection: Option<Connection>,
@@ -418,46 +645,10 @@ struct Writer {
     identity: Option<(u64, u64)>,
 }
 
-impl Writer {
-    fn run(mut self, queue: mpsc::Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
-            let jobs = gathered(first, &queue);
-            let objects: Vec<&[u8]> = jobs.iter().filter_map(Job::object).collect();
-            let mut kept = self.keep_each(&objects).into_iter();
-            for job in jobs {
-                let told = match job.what {
-                    What::Keep(_) => kept.next().unwrap_or(Ok(())).map_err(Lost::into_error),
-                    What::Connect => self.keep(&[]).map_err(Lost::into_error),
-                    What::Flush => Ok(()),
-                };
-                if let Err(Err(error)) = job.done.send(told) {
-                    tracing::error!(%error, "a record of the audit is lost, for which nobody waited any more");
-                }
-            }
-        }
-    }
-
-    /// Keeps these records, together or, where the database refuses them so, each by itself. Says what became of each.
+impl Keeper {
+    /// Keeps these records. Says what became of each: after one that may be written later, none is written.
     fn keep_each(&mut self, objects: &[&[u8]]) -> Vec<Result<(), Lost>> {
-        let together = if objects.is_empty() { Ok(()) } else { self.keep(objects) };
-        if objects.len() < 2 || !matches!(together, Err(Lost::Refused(_))) {
-            return vec![together; objects.len()];
-        }
-        let deadline = Instant::now() + PATIENCE;
-        let mut hopeless = None;
-        let each = objects.iter().map(|object| match &hopeless {
-            Some(lost) => Err(Lost::clone(lost)),
-            None => {
-                let kept = self.keep(&[object]);
-                hopeless = match &kept {
-                    Err(lost @ Lost::Unsent(_)) => Some(lost.clone()),
-                    _ => (Instant::now() > deadline)
-                        .then(|| Lost::Unsent(Failed::of("the database does not keep up"))),
-                };
-                kept
-            }
-        });
-        each.collect()
+        in_halves(objects, &mut |objects| self.keep(objects))
     }
 
     /// Keeps these records, in a transaction.
@@ -471,22 +662,20 @@ impl Writer {
         // One that was open before may have been closed at the other end, of which nobody knew.
         let mut again = self.connection.is_some();
         loop {
-            let mut connection = match self.connection.take() {
-                Some(connection) => connection,
-                None => {
-                    let connection = self.database.connect().map_err(Lost::Unsent)?;
-                    self.identity = self.database.identity();
-                    connection
-                }
-            };
-            // What fails before it is committed leaves nothing, and can be tried again; what fails then may be kept, and
-            // twice would be worse. With the connection goes whatever it had begun.
+            let mut connection = self.take_connection()?;
+            // What fails before it is committed leaves nothing, and can be tried again. With a connection that is lost goes
+            // whatever it had begun.
             match begun(&mut connection, objects, &self.segments) {
-                Err(_) if again => again = false,
-                Err(error) => return Err(Lost::Refused(error)),
-                Ok(()) => {
-                    if !objects.is_empty() {
-                        connection.batch("COMMIT").map_err(Lost::Unsure)?;
+                Err(failed) if failed.is_away && again => again = false,
+                Err(failed) if failed.is_away => return Err(Lost::Unsent(failed)),
+                Err(failed) => return Err(self.refused(connection, failed)),
+                Ok(place) => {
+                    if let Some(place) = place {
+                        match connection.batch("COMMIT") {
+                            Err(failed) if failed.is_away => return Err(Lost::Unsure(failed, place)),
+                            Err(failed) => return Err(self.refused(connection, failed)),
+                            Ok(()) => {}
+                        }
                     }
                     self.connection = Some(connection);
                     return Ok(());
@@ -494,6 +683,54 @@ impl Writer {
             }
         }
     }
+
+    fn refused(&mut self, mut connection: Connection, failed: Failed) -> Lost {
+        self.connection = connection.batch("ROLLBACK").is_ok().then_some(connection);
+        Lost::Refused(failed)
+    }
+
+    /// Whether the transaction that would end there is kept after all.
+    fn is_kept(&mut self, place: Place) -> Result<bool, Lost> {
+        let mut connection = self.take_connection()?;
+        let is_kept = has_line(&mut connection, place).map_err(Lost::Unsent)?;
+        self.connection = Some(connection);
+        Ok(is_kept)
+    }
+
+    /// The connection, to be given back where it can still be used.
+    fn take_connection(&mut self) -> Result<Connection, Lost> {
+        if let Some(connection) = self.connection.take() {
+            return Ok(connection);
+        }
+        let connection = self.database.connect().map_err(Lost::Unsent)?;
+        self.identity = self.database.identity();
+        Ok(connection)
+    }
+}
+
+/// Keeps these records together or, where the database refuses them so, each half by itself: one that it does not take is
+/// found in few steps, and costs no other.
+fn in_halves(
+    objects: &[&[u8]],
+    keep: &mut dyn FnMut(&[&[u8]]) -> Result<(), Lost>,
+) -> Vec<Result<(), Lost>> {
+    if objects.is_empty() {
+        return Vec::new();
+    }
+    let together = keep(objects);
+    if objects.len() == 1 || !matches!(together, Err(Lost::Refused(_))) {
+        return vec![together; objects.len()];
+    }
+    let (first, second) = objects.split_at(objects.len() / 2);
+    let mut each = in_halves(first, keep);
+    match each.last() {
+        Some(Err(lost @ (Lost::Unsent(_) | Lost::Unsure(..)))) => {
+            let unsent = Lost::Unsent(lost.clone().into_failed());
+            each.resize(objects.len(), Err(unsent));
+        }
+        _ => each.extend(in_halves(second, keep)),
+    }
+    each
 }
 
 /// What has gathered behind a job, as far as it is one transaction.
@@ -509,10 +746,14 @@ fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
     jobs
 }
 
-/// A transaction with these records, that is only to be committed.
-fn begun(connection: &mut Connection, objects: &[&[u8]], segments: &Segments) -> Result<(), Failed> {
+/// A transaction with these records, that is only to be committed, and where it ends; `None` where there are none.
+fn begun(
+    connection: &mut Connection,
+    objects: &[&[u8]],
+    segments: &Segments,
+) -> Result<Option<Place>, Failed> {
     if objects.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let begin = match connection {
         // Taken at once: a lock that is only asked for later could be refused in the middle.
@@ -545,7 +786,22 @@ fn begun(connection: &mut Connection, objects: &[&[u8]], segments: &Segments) ->
         head.since,
         i64::from(head.chain)
     );
-    Ok(())
+    Ok(head.known().map(|Known { sequence, digest, .. }| Place { chain: head.chain, sequence, digest }))
+}
+
+/// Whether there is the line that would be there.
+fn has_line(connection: &mut Connection, place: Place) -> Result<bool, Failed> {
+    let (chain, sequence) = (i64::from(place.chain), place.sequence.cast_signed());
+    if let Connection::Postgres(it) = connection {
+        // The server may only now be committing it, and keeps the chain from all others until it has.
+        it.query("SELECT chain FROM aster_audit_chain WHERE chain = $1 FOR UPDATE", &[&chain])?;
+    }
+    let line = format!("SELECT {} FROM aster_audit WHERE chain = ?1 AND sequence = ?2", connection.lines());
+    let mut found = false;
+    rows!(connection, &line, [chain, sequence], (line: String) => {
+        found = blake3::hash(line.as_bytes()) == place.digest;
+    });
+    Ok(found)
 }
 
 fn row(head: &mut Head, object: &[u8], unix_ms: i64) -> Row {
@@ -574,7 +830,10 @@ fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
             found = Some((chain, segment, sequence, digest, bytes, since))
         );
         if let Some((chain, segment, sequence, digest, bytes, since)) = found {
-            let wrong = || Failed(format!("the head of chain {chain} cannot be read"));
+            let wrong = || {
+                let failed = Failed::of(format!("the head of chain {chain} cannot be read"));
+                Failed { is_away: true, ..failed }
+            };
             return Ok(Head {
                 chain: u32::try_from(chain).map_err(|_| wrong())?,
                 segment: u32::try_from(segment).map_err(|_| wrong())?,
@@ -629,8 +888,8 @@ fn retire(connection: &mut Connection, head: &Head, segments: &Segments) -> Resu
     connection.batch("SAVEPOINT retention")?;
     let note = match drop_old(connection, head, segments) {
         Ok(note) => note,
-        Err(Failed(error)) => {
-            tracing::error!(%error, "old segments of the audit cannot be dropped; they stay");
+        Err(Failed { message, .. }) => {
+            tracing::error!(error = message, "old segments of the audit cannot be dropped; they stay");
             connection.batch("ROLLBACK TO SAVEPOINT retention")?;
             None
         }
@@ -816,7 +1075,7 @@ mod tests {
 
     #[test]
     fn a_transaction_is_bounded_by_its_bytes_and_by_its_records() {
-        let job = |bytes: usize| Job { what: What::Keep(vec![b' '; bytes]), done: oneshot::channel().0 };
+        let job = |bytes: usize| Job { what: What::Keep { object: vec![b' '; bytes], now: false }, done: oneshot::channel().0 };
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
         let sizes = [3 << 20, 3 << 20, 3 << 20, 1, 20 << 20, 1];
         sizes.iter().for_each(|bytes| jobs.send(job(*bytes)).expect("there is room"));

@@ -38,6 +38,8 @@ pub struct Stats {
     pub described: u64,
     /// Those that the same session executed afterwards.
     pub described_then_executed: u64,
+    /// The records that could not be written, of a running host: a store does not have them.
+    pub lost_records: u64,
     #[serde(skip)]
     recent: Recent,
     /// The sessions that have described nothing since they searched.
@@ -251,6 +253,11 @@ impl Stats {
                 "aster_described_then_executed_total",
                 "Described tools that the same session then executed.",
                 self.described_then_executed,
+            ),
+            (
+                "aster_audit_lost_records_total",
+                "Records of the audit that could not be written.",
+                self.lost_records,
             ),
         ] {
             metric.head(name, "counter", help);

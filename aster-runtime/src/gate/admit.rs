@@ -58,7 +58,8 @@ impl Admitted {
 
     /// The call, to be sent, and the place that it has while it runs.
     #[must_use]
-    pub fn into_call(self) -> (Proposed, Slot) {
+    pub fn into_call(mut self) -> (Proposed, Slot) {
+        self.slot.sent();
         (self.call, self.slot)
     }
 }

@@ -165,7 +165,7 @@ pub trait Approver: Send + Sync {
 pub(super) struct Cause<'a> {
     /// In words.
     pub(super) why: &'a str,
-    /// Where the rules stand that ask.
+    /// What the rules say that ask.
     pub(super) asking: &'a [Arc<str>],
     /// The rules that they are among.
     pub(super) rules: &'a Arc<Rules>,
@@ -178,7 +178,7 @@ fn question(call: &Proposed, cause: &Cause<'_>, scope: ApprovalScope) -> String 
         "tool": call.tool.id().as_str(),
         "pin": call.tool.digest(),
         "why": cause.why,
-        "asking": cause.asking.iter().map(|place| &**place).collect::<Vec<&str>>(),
+        "asking": cause.asking.iter().map(|rule| &**rule).collect::<Vec<&str>>(),
         "arguments": arguments,
     });
     blake3::hash(canonical::to_string(&asked).as_bytes()).to_string()

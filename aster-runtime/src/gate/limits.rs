@@ -157,7 +157,7 @@ impl Limits {
     pub(super) async fn enter(&self, call: &Proposed) -> Result<Slot, Denied> {
         let meters = self.meters_of(call);
         if meters.is_empty() {
-            return Ok(Slot(Vec::new()));
+            return Ok(Slot::default());
         }
         // Who would be refused in the end need not wait.
         turns(&meters, Turns::Look)?;
@@ -193,7 +193,8 @@ impl Limits {
         }
         // Last, so that a call that finds no place uses up none of the rate.
         turns(&meters, Turns::Take)?;
-        Ok(Slot(places))
+        let turns = meters.into_iter().map(|(_, meter)| meter).collect();
+        Ok(Slot { places, turns })
     }
 
     /// Refuses a call whose rate is used up as it is now, before anybody is asked about it.
@@ -232,9 +233,26 @@ fn refusal(message: String, seconds: f64) -> Denied {
     Denied::new(Check::Limit, format!("{message}. Nothing was called; try again in {seconds:.0} s"))
 }
 
-/// The places of a running call.
+/// The places of a running call. Dropped before the call [is sent](Self::sent), it gives back what it took of the rates.
 #[derive(Debug, Default)]
-pub struct Slot(#[expect(dead_code, reason = "held until the call is over")] Vec<OwnedSemaphorePermit>);
+pub struct Slot {
+    #[expect(dead_code, reason = "held until the call is over")]
+    places: Vec<OwnedSemaphorePermit>,
+    turns: Vec<Arc<Meter>>,
+}
+
+impl Slot {
+    /// The call is about to be sent, and counts.
+    pub(super) fn sent(&mut self) {
+        self.turns.clear();
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.turns.iter().for_each(|meter| meter.give_back());
+    }
+}
 
 /// What a limit is of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -294,6 +312,14 @@ impl Meter {
                 .map(|calls| Arc::new(Semaphore::new(calls.min(Semaphore::MAX_PERMITS)))),
             waiting: AtomicUsize::new(0),
             bucket: Mutex::new(Bucket { left, at: Instant::now() }),
+        }
+    }
+
+    /// A call that had its turn is not made.
+    fn give_back(&self) {
+        if let Some(most) = self.limit.per_minute {
+            let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+            bucket.left = (bucket.left + 1.0).min(f64::from(most));
         }
     }
 

@@ -169,6 +169,12 @@ impl Rule {
             && when.matches_arguments(facts.arguments, self.reading(), &site)
     }
 
+    /// All that it says, wherever it stands.
+    fn content(&self) -> Arc<str> {
+        let Self { action, place: _, reason, outgoing, when } = self;
+        format!("{:?}", (action, reason, outgoing, when)).into()
+    }
+
     fn reading(&self) -> Reading {
         if self.action == Action::Allow { Reading::Strict } else { Reading::Loose }
     }
@@ -215,7 +221,7 @@ pub struct Ruling {
     pub requirement: Requirement,
     /// Where the rule stands that decided, unless it was the tier.
     pub rule: Option<Arc<str>>,
-    /// Where all the rules stand that ask: an answer to one of them is none to another.
+    /// All that the rules say that ask, wherever they stand: an answer to one of them is none to another. To be compared.
     pub asking: Vec<Arc<str>>,
 }
 
@@ -358,7 +364,8 @@ impl Rules {
                 let asks = rule.question();
                 let why = if declared { format!("{RESTRICTED}, and {asks}") } else { asks };
                 let asking = self.matching(facts).filter(|rule| rule.action == Action::Ask);
-                let asking = asking.map(|rule| Arc::clone(&rule.place)).collect();
+                let mut asking: Vec<Arc<str>> = asking.map(Rule::content).collect();
+                asking.sort_unstable();
                 Ruling { asking, ..by(rule, Requirement::Ask(why.into())) }
             }
             _ if declared => Ruling::new(ask(RESTRICTED)),
@@ -367,7 +374,7 @@ impl Rules {
             None => match &self.default_ask {
                 Some(place) => Ruling {
                     rule: Some(Arc::clone(place)),
-                    asking: vec![Arc::clone(place)],
+                    asking: vec!["by default".into()],
                     ..Ruling::new(ask("no rule allows it"))
                 },
                 None => Ruling::new(Requirement::Run),

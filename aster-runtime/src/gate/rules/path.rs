@@ -5,6 +5,7 @@
 //! itself: it is handed the function that does. What is relative is read from Aster's directory, and from the server's where
 //! that is another. A rule that denies or asks matches where any reading fits; one that allows, where all do.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -80,10 +81,16 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
 /// assert!(PathGlobs::new(["~/.ssh", "**/.env", "/etc"], None, &here, &|path| Some(path.to_owned())).is_ok());
 /// assert!(PathGlobs::new(["src"], None, &here, &|path| Some(path.to_owned())).is_err());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PathGlobs {
     texts: Vec<String>,
     set: GlobSet,
+}
+
+impl fmt::Debug for PathGlobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.texts.fmt(f)
+    }
 }
 
 impl PathGlobs {
@@ -129,11 +136,12 @@ impl PathGlobs {
         if text.is_empty() || text.contains('\0') {
             return false;
         }
-        let own = &*site.surroundings.directory;
+        let text = if loose { text.trim() } else { text };
+        let own = site.surroundings.absolute(text, &site.surroundings.directory);
+        let other = site.directory.map(|directory| site.surroundings.absolute(text, directory));
         // Once where they are one: each reading may ask the file system.
-        let other = site.directory.filter(|directory| *directory != own);
-        let mut fitting = std::iter::once(own).chain(other).map(|directory| {
-            let path = site.surroundings.absolute(if loose { text.trim() } else { text }, directory);
+        let other = other.filter(|other| *other != own);
+        let mut fitting = std::iter::once(own).chain(other).map(|path| {
             let by_text = self.set.is_match(lexical(&path));
             match (loose, by_text) {
                 (true, true) => true,
@@ -329,6 +337,23 @@ mod tests {
         ] {
             let matches = |loose| of(glob).match_text(text, loose, &site(&here, server, &links));
             assert_eq!((matches(true), matches(false)), (loose, strict), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_one_path_from_both_directories_is_asked_about_once() {
+        let (here, server) = (here(), Some(Path::new("/srv/app")));
+        let globs = PathGlobs::new(["/etc"], None, &here, &links).unwrap();
+        for (text, asked) in
+            [("/srv/x", 1), ("~/x", 1), ("file:///srv/x", 1), ("//srv/./x", 1), ("x", 2), ("./x", 2)]
+        {
+            let asks = std::cell::Cell::new(0);
+            let real = |path: &Path| {
+                asks.set(asks.get() + 1);
+                links(path)
+            };
+            assert!(!globs.match_text(text, true, &site(&here, server, &real)), "{text}");
+            assert_eq!(asks.get(), asked, "{text}");
         }
     }
 

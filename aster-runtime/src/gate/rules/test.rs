@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use percent_encoding::percent_decode_str;
@@ -337,10 +338,16 @@ impl Expression {
 }
 
 /// Globs over texts, in which `*` matches any characters.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Globs {
     texts: Vec<String>,
     set: GlobSet,
+}
+
+impl fmt::Debug for Globs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.texts.fmt(f)
+    }
 }
 
 impl Globs {
