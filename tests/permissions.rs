@@ -246,8 +246,16 @@ async fn an_answer_to_one_rule_is_none_to_another() {
         vec![asks("rules:7", "it is kept")]
     }
     type Then = fn() -> Vec<Rule>;
-    let cases: [(Then, _); 4] = [
+    let cases: [(Then, _); 7] = [
         (one, None),
+        // Lines were put in before it, and other rules beside it.
+        (|| vec![asks("rules:31", "it is kept")], None),
+        (|| vec![asks("rules:9", "it is kept"), asks("rules:7", "no").tools(["desk/burn"]).unwrap()], None),
+        // The same words, of something else.
+        (
+            || vec![asks("rules:7", "it is kept").argument("/text", [Test::present()]).unwrap()],
+            Some(Check::Changed),
+        ),
         (|| vec![asks("rules:7", "it is kept"), asks("rules:9", "it leaves")], Some(Check::Changed)),
         (|| vec![asks("rules:7", "it leaves")], Some(Check::Changed)),
         (Vec::new, None),

@@ -5,11 +5,11 @@
 mod common;
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aster_runtime::audit::{AuditSink, JsonLines, Record};
+use aster_runtime::audit::{AuditSink, JsonLines, Record, Stage};
 use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
@@ -434,6 +434,75 @@ async fn what_is_cancelled_when_it_has_run_has_run() {
     let told = completed.result.to_text();
     assert!(told.contains("was cancelled when it had run") && !told.contains("42"), "{told}");
     assert_eq!(audit.outcomes()[0]["outcome"], "ok");
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_when_it_has_run_has_run() {
+    let (audit, pondering) = (Arc::new(Recorder::default()), Arc::new(Notify::new()));
+    let hook = Arc::new(Ponders(Arc::clone(&pondering)));
+    let host =
+        Host::builder().with_server(Desk::default()).audit(audit.clone()).hook(hook).build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let arguments = json!({"a": 40, "b": 2}).as_object().unwrap().clone();
+    tokio::select! {
+        _ = session.execute("desk/add", arguments, CallOptions::default()) => panic!("the hook ponders"),
+        () = pondering.notified() => {}
+    }
+    let [outcome] = &audit.outcomes()[..] else { panic!("{:?}", audit.all()) };
+    assert_eq!((&outcome["outcome"], outcome.get("error_kind")), (&json!("ok"), None));
+    assert!(outcome["error"].as_str().unwrap().contains("when it had run"), "{outcome}");
+}
+
+/// Lets a server list something else once the intent of a call of it stands in the audit.
+struct Replaces(Arc<Scripted>, AtomicBool);
+
+impl AuditSink for Replaces {
+    fn write(&self, record: &Record) -> io::Result<()> {
+        if record.stage == Stage::Intent && self.1.load(Ordering::SeqCst) {
+            self.0.list(vec![json!({"name": "another"})]);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_no_longer_lists_is_not_asked_for() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let answer = move |_: &str, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(ToolResult::from_value(json!({"messages": [], "contents": []})))
+    };
+    let peer = Arc::new(Scripted::new("peer", answer));
+    peer.report(Listing {
+        prompts: vec![json!({"name": "greet"})],
+        resources: vec![json!({"name": "note", "uri": "note:1"})],
+        ..Listing::without_tools(Health::Ready)
+    });
+    let listed = peer.listing().borrow().clone();
+    let sink = Arc::new(Replaces(Arc::clone(&peer), AtomicBool::new(false)));
+    let builder = Host::builder().with_upstream(peer.clone()).audit(sink.clone());
+    let host = builder.build().await.unwrap();
+    let session = host.session(Profile::new("t")).unwrap();
+    let ask = async |prompt: bool| match prompt {
+        true => session.get_prompt("peer/greet", JsonObject::new(), CallOptions::default()).await,
+        false => session.read_resource("note:1", CallOptions::default()).await,
+    };
+    for prompt in [true, false] {
+        assert_eq!(ask(prompt).await.outcome, Outcome::Ok);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    sink.1.store(true, Ordering::SeqCst);
+    for prompt in [true, false] {
+        peer.report(Arc::clone(&listed));
+        let mut changes = host.changes();
+        changes.wait_for(|catalogue| catalogue.tools().is_empty()).await.unwrap();
+        let refused = ask(prompt).await;
+        assert_eq!(refused.outcome, Outcome::Failed, "{}", refused.result.to_text());
+        assert!(refused.result.to_text().contains("changed after the call was decided"));
+        changes.wait_for(|catalogue| !catalogue.tools().is_empty()).await.unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aster_runtime::audit::{
@@ -610,8 +611,36 @@ async fn a_store_that_hangs_is_one_that_keeps_nothing() {
     tokio::time::timeout(Duration::from_secs(300), host.close()).await.unwrap();
 }
 
+/// Counts what is logged as an error.
+#[derive(Clone, Default)]
+struct Errors(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Errors {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::ERROR
+    }
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 #[tokio::test]
 async fn a_segment_that_ends_replaces_no_file() {
+    let errors = Errors::default();
+    let _listening = tracing::subscriber::set_default(errors.clone());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl");
     let (host, session) = session(JsonLines::with_segments(&path, small()).unwrap()).await;
@@ -622,6 +651,8 @@ async fn a_segment_that_ends_replaces_no_file() {
     }
     assert_eq!(lines(&restored), ["restored"]);
     assert_eq!(lines(&path).len(), 24);
+    // Which is said once, and not with every record.
+    assert_eq!(errors.0.load(Ordering::SeqCst), 1);
     // Once it is out of the way, the segment ends.
     fs::remove_file(&restored).unwrap();
     keep(&session, "last").await;

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Fault, JsonLines, Segments, Sql, Stage, Store, Verification};
@@ -22,6 +23,7 @@ use aster_runtime::{
 };
 use futures_util::future::join_all;
 use postgres::{PASSWORD, Postgres};
+use tokio::sync::Notify;
 
 /// Where the child's records go.
 const PLACE: &str = "ASTER_TEST_AUDIT";
@@ -50,7 +52,18 @@ mod desk {
     /// Does nothing of weight.
     #[mcp_tool(tier = Standard)]
     pub(crate) fn idle() {}
+
+    /// Waits until it is told to go.
+    #[mcp_tool(tier = Elevated)]
+    pub(crate) async fn wait() {
+        WAITING.notify_one();
+        GO.notified().await;
+    }
 }
+
+static WAITING: Notify = Notify::const_new();
+
+static GO: Notify = Notify::const_new();
 
 async fn session(audit: Arc<dyn AuditSink>) -> (Host, HostSession) {
     let host = Host::builder().catalogue(catalogue![desk::SERVER]).audit(audit).build().await.unwrap();
@@ -303,13 +316,98 @@ async fn without_its_database_nothing_beyond_standard_is_called() {
     server.crash();
     assert_eq!(call(&session, "desk/note").await, (Outcome::Denied, Some(Check::Audit)));
     assert_eq!(call(&session, "desk/idle").await, (Outcome::Ok, None));
-    // What it did not record while it was away stays unrecorded; what comes after is.
+    // What came of it is recorded once there is a database to record it in, before what comes then.
     server.serve();
     assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
     host.close().await;
     let verified = place.verify().await;
     assert!(verified.is_intact(), "{:?}", verified.findings);
-    assert_eq!((verified.calls, verified.unfinished), (2, 0));
+    assert_eq!((verified.calls, verified.unfinished), (4, 0));
+    let told = "SELECT string_agg(record->>'stage', ' ' ORDER BY sequence) FROM aster_audit";
+    assert_eq!(server.query(told), "intent outcome outcome intent outcome intent outcome");
+}
+
+/// A call that was running when the database went has its outcome soon after it is back, whether anybody calls then or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_started_anew_loses_no_outcome() {
+    let Some(server) = Postgres::start() else { return };
+    let place = Place::Postgres(server.url());
+    let (host, clerk) = session(place.sink(segments())).await;
+    let crash = async {
+        WAITING.notified().await;
+        server.crash();
+        GO.notify_one();
+    };
+    let (ended, ()) = tokio::join!(call(&clerk, "desk/wait"), crash);
+    assert_eq!(ended, (Outcome::Ok, None));
+    server.serve();
+    let deadline = Instant::now() + PATIENCE;
+    while server.query("SELECT count(*) FROM aster_audit WHERE record->>'stage' = 'outcome'") == "0" {
+        assert!(Instant::now() < deadline, "the outcome is not written");
+    }
+    host.close().await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.calls, verified.unfinished, host.stats().lost_records), (1, 0, 0));
+
+    // Whoever closes waits for one that is about to be there.
+    let (host, clerk) = session(place.sink(segments())).await;
+    assert_eq!(call(&clerk, "desk/note").await, (Outcome::Ok, None));
+    server.crash();
+    assert_eq!(call(&clerk, "desk/idle").await, (Outcome::Ok, None));
+    let closing = tokio::spawn(async move { host.close().await });
+    server.serve();
+    closing.await.unwrap();
+    let verified = place.verify().await;
+    assert_eq!((verified.is_intact(), verified.calls, verified.unfinished), (true, 3, 0));
+}
+
+/// Under load some transactions are on their way to their end when the server goes: each is kept once, or never was.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_started_anew_under_load_has_every_call_once() {
+    let Some(server) = Postgres::start() else { return };
+    let place = Place::Postgres(server.url());
+    let (host, session) = session(place.sink(segments())).await;
+    assert_eq!(call(&session, "desk/note").await, (Outcome::Ok, None));
+    let (session, enough) = (Arc::new(session), Arc::new(AtomicBool::new(false)));
+    let ended = Arc::new([const { AtomicU64::new(0) }; 2]);
+    let callers: Vec<_> = (0..8)
+        .map(|caller| {
+            let (session, enough, ended) = (Arc::clone(&session), Arc::clone(&enough), Arc::clone(&ended));
+            tokio::spawn(async move {
+                while !enough.load(Ordering::SeqCst) {
+                    let called = call(&session, if caller % 2 == 0 { "desk/idle" } else { "desk/note" }).await;
+                    ended[usize::from(called.0 == Outcome::Denied)].fetch_add(1, Ordering::SeqCst);
+                    // Not so often that what waits comes to much.
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            })
+        })
+        .collect();
+    let more = async |which: usize, many: u64| {
+        let until = ended[which].load(Ordering::SeqCst) + many;
+        let deadline = Instant::now() + PATIENCE;
+        while ended[which].load(Ordering::SeqCst) < until {
+            assert!(Instant::now() < deadline, "nothing is called");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    for round in 0..4 {
+        more(0, 50 + RandomState::new().hash_one(round) % 50).await;
+        server.crash();
+        more(1, 5).await;
+        server.serve();
+    }
+    more(0, 50).await;
+    enough.store(true, Ordering::SeqCst);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    host.close().await;
+    let verified = place.verify().await;
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    let called = 1 + ended.iter().map(|ended| ended.load(Ordering::SeqCst)).sum::<u64>();
+    assert_eq!((verified.calls, verified.unfinished, host.stats().lost_records), (called, 0, 0));
 }
 
 /// The chain, the number and the time of every line that was not read before, in the order in which they are passed.

@@ -1,10 +1,12 @@
 //! Limits on how many calls run at once and how many start in a minute. Time is paused: it passes only when all wait for it.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use aster_runtime::audit::{AuditSink, Record};
 use aster_runtime::call::{Check, Outcome};
 use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::host::CallOptions;
@@ -34,6 +36,10 @@ impl Room {
     /// Looks in.
     #[mcp_tool(tier = Standard)]
     async fn look(&self) {}
+
+    /// Takes the key along.
+    #[mcp_tool(tier = Elevated)]
+    async fn lock(&self) {}
 }
 
 /// A plain `fn`, which cannot be stopped.
@@ -122,6 +128,31 @@ async fn calls_wait_for_a_place_in_a_queue_that_is_bounded() {
             3]
     );
     assert_eq!(call(&bench.session, "room/stay").await, None, "all places are free again");
+}
+
+/// Keeps nothing as long as it is told so.
+#[derive(Default)]
+struct Full(AtomicBool);
+
+impl AuditSink for Full {
+    fn write(&self, _: &Record) -> io::Result<()> {
+        if self.0.load(Ordering::SeqCst) { Err(io::Error::other("the disk is full")) } else { Ok(()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_refused_after_its_turn_has_not_had_it() {
+    let (audit, two) = (Arc::new(Full::default()), Limit::default().per_minute(2));
+    let limits = Limits::default().server("room", two).session(two);
+    let host = Host::builder().with_server(Room::default()).limits(limits).audit(audit.clone());
+    let session = host.build().await.unwrap().session(Profile::new("guest")).unwrap();
+    let lock = async || session.execute("room/lock", Map::new(), CallOptions::default()).await.denied;
+    audit.0.store(true, Ordering::SeqCst);
+    for _ in 0..5 {
+        assert_eq!(lock().await, Some(Check::Audit));
+    }
+    audit.0.store(false, Ordering::SeqCst);
+    assert_eq!((lock().await, lock().await, lock().await), (None, None, Some(Check::Limit)));
 }
 
 #[tokio::test(start_paused = true)]

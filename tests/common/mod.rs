@@ -87,6 +87,19 @@ impl Upstream for Scripted {
         ready((self.answer)(tool, arguments)).boxed()
     }
 
+    fn read(&self, uri: String, _: ToolContext) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        ready((self.answer)(&uri, JsonObject::new())).boxed()
+    }
+
+    fn get(
+        &self,
+        prompt: &str,
+        arguments: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        ready((self.answer)(prompt, arguments)).boxed()
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         ready(()).boxed()
     }

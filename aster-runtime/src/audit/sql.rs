@@ -1085,4 +1085,103 @@ mod tests {
         let many = || gathered(queue.recv().expect("there is one"), &queue).len();
         assert_eq!([many(), many()], [BATCH, 1]);
     }
+
+    /// Brings records that no call depends on, and gives back what is said of each.
+    fn bring(writer: &mut Writer, records: impl IntoIterator<Item = Vec<u8>>) -> Vec<io::Result<()>> {
+        let (jobs, told): (Vec<Job>, Vec<_>) = records
+            .into_iter()
+            .map(|object| {
+                let (done, told) = oneshot::channel();
+                (Job { what: What::Keep { object, now: false }, done }, told)
+            })
+            .unzip();
+        writer.serve(jobs);
+        told.into_iter().map(|told| told.blocking_recv().unwrap()).collect()
+    }
+
+    /// The numbers that the records have which are kept, in order.
+    fn kept(path: &Path) -> Vec<i64> {
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let query = "SELECT record ->> 'number' FROM aster_audit ORDER BY sequence";
+        let mut statement = connection.prepare(query).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn numbered(number: usize) -> Vec<u8> {
+        format!("{{\"number\":{number}}}").into_bytes()
+    }
+
+    fn writer(path: &Path) -> Writer {
+        Writer::new(Database::Sqlite(path.to_owned()), Segments::default(), Arc::default())
+    }
+
+    #[test]
+    fn what_is_owed_is_bounded_and_written_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let away = folder.path().join("away");
+        std::fs::write(&away, "no folder").unwrap();
+        let path = away.join("audit.db");
+        let mut writer = writer(&path);
+        let large = |number: usize| format!("{{\"number\":{number},\"text\":\"{}\"}}", " ".repeat(OWED_BYTES / 2));
+        let told = bring(&mut writer, [numbered(1), large(2).into_bytes(), large(3).into_bytes(), numbered(4)]);
+        assert_eq!(told.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false, true]);
+        assert!(told[2].as_ref().unwrap_err().to_string().contains("2 records wait for it"), "{told:?}");
+        assert_eq!(writer.owed.len(), 3);
+        std::fs::remove_file(&away).unwrap();
+        assert!(bring(&mut writer, [numbered(5)])[0].is_ok());
+        assert_eq!((kept(&path), writer.owed_bytes), (vec![1, 2, 4, 5], 0));
+    }
+
+    #[test]
+    fn what_may_be_kept_is_looked_for_before_it_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.db");
+        let mut writer = writer(&path);
+        assert!(bring(&mut writer, [numbered(1), numbered(2)]).iter().all(Result::is_ok));
+        let mut head = free_chain(writer.keeper.connection.as_mut().unwrap()).unwrap();
+        let place = |head: &Head| {
+            let Known { sequence, digest, .. } = head.known().unwrap();
+            Place { chain: head.chain, sequence, digest }
+        };
+        let there = place(&head);
+        head.advance(b"{}", 0);
+        let nowhere = place(&head);
+        for (number, place) in [(2, there), (3, nowhere), (4, nowhere)] {
+            let lost = Lost::Unsure(Failed::of("the connection is closed"), place);
+            writer.owe(numbered(number), lost).unwrap();
+        }
+        assert!(bring(&mut writer, [numbered(5)])[0].is_ok());
+        assert_eq!(kept(&path), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_record_that_is_refused_is_found_in_few_steps() {
+        let objects = vec![b"good".as_slice(); BATCH];
+        for (bad, most) in [(vec![0], 17), (vec![100], 17), (vec![BATCH - 1], 17), (vec![7, 200], 33)] {
+            let mut objects = objects.clone();
+            bad.iter().for_each(|at| objects[*at] = b"bad");
+            let mut asked = 0;
+            let each = in_halves(&objects, &mut |some| {
+                asked += 1;
+                let refused = some.contains(&b"bad".as_slice());
+                if refused { Err(Lost::Refused(Failed::of("refused"))) } else { Ok(()) }
+            });
+            let failed: Vec<usize> = (0..BATCH).filter(|at| each[*at].is_err()).collect();
+            assert_eq!((failed, each.len()), (bad, BATCH));
+            assert!(asked <= most, "{asked}");
+        }
+    }
+
+    #[test]
+    fn after_what_may_be_written_later_nothing_is_written() {
+        let objects = [b"1".as_slice(), b"2", b"3", b"4"];
+        let mut asked = Vec::new();
+        let each = in_halves(&objects, &mut |some| {
+            asked.push(some.len());
+            let failed = Failed::of("no");
+            Err(if some.len() == 4 { Lost::Refused(failed) } else { Lost::Unsent(failed) })
+        });
+        assert_eq!(asked, [4, 2]);
+        assert!(each.len() == 4 && each.iter().all(|kept| matches!(kept, Err(Lost::Unsent(_)))), "{each:?}");
+    }
 }
