@@ -222,7 +222,8 @@ fn offers(upstream: &dyn Upstream, listing: &Arc<Listing>) -> bool {
 }
 
 fn changed(server: &str) -> DispatchError {
-    let reason = "what it lists changed after the call was decided; nothing was called. Look at its list again";
+    let reason =
+        "what it lists changed after the call was decided; nothing was called. Look at its list again";
     DispatchError::Unavailable { server: server.to_owned(), reason: reason.to_owned() }
 }
 

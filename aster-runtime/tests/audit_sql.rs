@@ -376,7 +376,8 @@ async fn a_database_that_is_started_anew_under_load_has_every_call_once() {
             let (session, enough, ended) = (Arc::clone(&session), Arc::clone(&enough), Arc::clone(&ended));
             tokio::spawn(async move {
                 while !enough.load(Ordering::SeqCst) {
-                    let called = call(&session, if caller % 2 == 0 { "desk/idle" } else { "desk/note" }).await;
+                    let called =
+                        call(&session, if caller % 2 == 0 { "desk/idle" } else { "desk/note" }).await;
                     ended[usize::from(called.0 == Outcome::Denied)].fetch_add(1, Ordering::SeqCst);
                     // Not so often that what waits comes to much.
                     tokio::time::sleep(Duration::from_millis(1)).await;

@@ -551,9 +551,11 @@ impl Drop for Trail {
                     (Outcome::Cancelled, Some("cancelled"), "the caller dropped the call".to_owned())
                 }
                 (false, Some((outcome, Some((kind, error))))) => (outcome, Some(kind), self.safe(&error)),
-                (false, Some((outcome, None))) => {
-                    (outcome, None, "the caller dropped the call when it had run; nobody was told its result".to_owned())
-                }
+                (false, Some((outcome, None))) => (
+                    outcome,
+                    None,
+                    "the caller dropped the call when it had run; nobody was told its result".to_owned(),
+                ),
             };
             self.record.error = Some(error);
             self.record.error_kind = kind.map(Into::into);

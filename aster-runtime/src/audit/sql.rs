@@ -561,7 +561,9 @@ impl Writer {
         let bytes = self.owed_bytes + object.len();
         if bytes > OWED_BYTES {
             let many = self.owed.len();
-            return Err(io::Error::other(format!("{error}; {many} records wait for it, and no more are held")));
+            return Err(io::Error::other(format!(
+                "{error}; {many} records wait for it, and no more are held"
+            )));
         }
         if self.owed.is_empty() {
             tracing::error!(%error, "the database of the audit is away; what no call depends on is held until it is back");
@@ -614,7 +616,10 @@ impl Writer {
             }
         }
         if before > 0 {
-            tracing::warn!(records = before, "the database of the audit is back, and has what was held for it");
+            tracing::warn!(
+                records = before,
+                "the database of the audit is back, and has what was held for it"
+            );
         }
         Ok(())
     }
@@ -708,12 +713,12 @@ impl Keeper {
     }
 }
 
+/// Keeps records in a transaction, all or none.
+type Attempt<'a> = dyn FnMut(&[&[u8]]) -> Result<(), Lost> + 'a;
+
 /// Keeps these records together or, where the database refuses them so, each half by itself: one that it does not take is
 /// found in few steps, and costs no other.
-fn in_halves(
-    objects: &[&[u8]],
-    keep: &mut dyn FnMut(&[&[u8]]) -> Result<(), Lost>,
-) -> Vec<Result<(), Lost>> {
+fn in_halves(objects: &[&[u8]], keep: &mut Attempt<'_>) -> Vec<Result<(), Lost>> {
     if objects.is_empty() {
         return Vec::new();
     }
@@ -1075,7 +1080,10 @@ mod tests {
 
     #[test]
     fn a_transaction_is_bounded_by_its_bytes_and_by_its_records() {
-        let job = |bytes: usize| Job { what: What::Keep { object: vec![b' '; bytes], now: false }, done: oneshot::channel().0 };
+        let job = |bytes: usize| Job {
+            what: What::Keep { object: vec![b' '; bytes], now: false },
+            done: oneshot::channel().0,
+        };
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
         let sizes = [3 << 20, 3 << 20, 3 << 20, 1, 20 << 20, 1];
         sizes.iter().for_each(|bytes| jobs.send(job(*bytes)).expect("there is room"));
@@ -1122,8 +1130,10 @@ mod tests {
         std::fs::write(&away, "no folder").unwrap();
         let path = away.join("audit.db");
         let mut writer = writer(&path);
-        let large = |number: usize| format!("{{\"number\":{number},\"text\":\"{}\"}}", " ".repeat(OWED_BYTES / 2));
-        let told = bring(&mut writer, [numbered(1), large(2).into_bytes(), large(3).into_bytes(), numbered(4)]);
+        let large =
+            |number: usize| format!("{{\"number\":{number},\"text\":\"{}\"}}", " ".repeat(OWED_BYTES / 2));
+        let told =
+            bring(&mut writer, [numbered(1), large(2).into_bytes(), large(3).into_bytes(), numbered(4)]);
         assert_eq!(told.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false, true]);
         assert!(told[2].as_ref().unwrap_err().to_string().contains("2 records wait for it"), "{told:?}");
         assert_eq!(writer.owed.len(), 3);

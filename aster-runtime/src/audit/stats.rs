@@ -39,6 +39,7 @@ pub struct Stats {
     /// Those that the same session executed afterwards.
     pub described_then_executed: u64,
     /// The records that could not be written, of a running host: a store does not have them.
+    #[serde(skip)]
     pub lost_records: u64,
     #[serde(skip)]
     recent: Recent,
