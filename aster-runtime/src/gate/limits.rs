@@ -233,7 +233,7 @@ fn refusal(message: String, seconds: f64) -> Denied {
     Denied::new(Check::Limit, format!("{message}. Nothing was called; try again in {seconds:.0} s"))
 }
 
-/// The places of a running call. Dropped before the call [is sent](Self::sent), it gives back what it took of the rates.
+/// The places of a running call. Dropped before the call is sent, it gives back what it took of the rates.
 #[derive(Debug, Default)]
 pub struct Slot {
     #[expect(dead_code, reason = "held until the call is over")]
