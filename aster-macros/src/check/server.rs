@@ -9,7 +9,7 @@ use super::{Home, callable, name};
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Server, ServerHome};
 use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
-use crate::parse::item::{ImplBlock, Module, ServerItem, bare};
+use crate::parse::item::{Function, ImplBlock, Module, ServerItem, bare, is_server};
 
 /// Judges a server and what it publishes. `None` where something is wrong, which has then been reported.
 pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Errors) -> Option<Server> {
@@ -23,14 +23,10 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         ServerHome::Impl(..) => Home::Impl { server },
         ServerHome::Module(_) => Home::Module { server },
     };
-    let judged: Vec<Option<(Callable, CallableOptions)>> = item
-        .published()
-        .map(|function| {
-            let (attribute, kind) = (function.published.first()?, function.kind()?);
-            let options = CallableOptions::of(kind, attribute, errors);
-            Some((callable(kind, function, &options, &tool_home, errors)?, options))
-        })
-        .collect();
+    let judged = callables(item, &tool_home, errors);
+    for second in item.attributes().iter().filter(|attribute| is_server(attribute)) {
+        errors.push(second.path(), &codes::CONFLICTING, "`#[mcp_server]` is given twice");
+    }
     if judged.is_empty() {
         let what = format!("server `{}` has no tools", name.as_deref().unwrap_or("…"));
         match item {
@@ -54,6 +50,24 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
             .map(|judged| judged.map(|(callable, _)| callable))
             .collect::<Option<_>>()?,
     })
+}
+
+/// Judges what a second block of a type publishes. The block itself is no server, whatever stands in it.
+pub(crate) fn second(item: &ServerItem, errors: &mut Errors) {
+    callables(item, &Home::Impl { server: String::new() }, errors);
+}
+
+fn callables(
+    item: &ServerItem,
+    home: &Home,
+    errors: &mut Errors,
+) -> Vec<Option<(Callable, CallableOptions)>> {
+    let judge = |function: &Function| {
+        let (attribute, kind) = (function.published.first()?, function.kind()?);
+        let options = CallableOptions::of(kind, attribute, errors);
+        Some((callable(kind, function, &options, home, errors)?, options))
+    };
+    item.published().map(judge).collect()
 }
 
 /// Where a server stands, and its name unless that is wrong.
