@@ -57,22 +57,59 @@ fn every_code_has_one_ui_test_that_pins_what_is_printed() {
     }
 }
 
-/// The harness takes `tests/ui/*/a*.rs`; `pass/` has test targets of its own, and `files/` what the others read.
+/// What is wrong with the files of UI tests, of which `exists` knows. The harness takes `*/a*.rs`; `pass/` has test targets of its
+/// own, and `files/` what the others read.
+fn ui_problems(files: &[PathBuf], exists: impl Fn(&Path) -> bool) -> Vec<String> {
+    let problem = |path: &PathBuf| {
+        let said = path.display();
+        let categories: Vec<_> = path.parent()?.components().collect();
+        if matches!(categories.as_slice(), [only] if ["pass", "files"].iter().any(|other| only.as_os_str() == *other))
+        {
+            return None;
+        }
+        let is_run = path.file_name()?.to_string_lossy().starts_with('a') && categories.len() == 1;
+        match path.extension()?.to_str()? {
+            "rs" if !is_run => Some(format!("no one runs {said}")),
+            "rs" if !exists(&path.with_extension("stderr")) => Some(format!("{said} is not blessed")),
+            "stderr" if !exists(&path.with_extension("rs")) => Some(format!("{said} is of no test")),
+            _ => None,
+        }
+    };
+    files.iter().filter_map(problem).collect()
+}
+
 #[test]
 fn every_ui_test_is_run_and_blessed() {
     let ui = root().join("tests/ui");
-    let sources: Vec<PathBuf> = files(&ui)
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .filter(|path| !["pass", "files"].iter().any(|other| path.starts_with(ui.join(other))))
-        .collect();
-    assert!(sources.len() > 100, "{}", sources.len());
-    for source in sources {
-        let name = source.file_name().unwrap().to_string_lossy();
-        let is_in_a_category = source.parent().unwrap().parent() == Some(&*ui);
-        assert!(name.starts_with('a') && is_in_a_category, "no one runs {}", source.display());
-        assert!(source.with_extension("stderr").exists(), "{} is not blessed", source.display());
-    }
+    let all: Vec<PathBuf> =
+        files(&ui).iter().map(|path| path.strip_prefix(&ui).unwrap().to_owned()).collect();
+    assert!(all.len() > 200, "{}", all.len());
+    assert_eq!(ui_problems(&all, |path| ui.join(path).exists()), Vec::<String>::new());
+}
+
+#[test]
+fn ui_tests_that_nobody_runs_and_texts_that_nobody_compares_are_found() {
+    let all = [
+        "names/a1.rs",
+        "names/a1.stderr",
+        "names/a2.rs",
+        "names/a3.stderr",
+        "names/b.rs",
+        "names/in/a4.rs",
+        "names/in/a4.stderr",
+        "pass/b.rs",
+        "README.md",
+    ]
+    .map(PathBuf::from);
+    assert_eq!(
+        ui_problems(&all, |path| all.iter().any(|known| known == path)),
+        [
+            "names/a2.rs is not blessed",
+            "names/a3.stderr is of no test",
+            "no one runs names/b.rs",
+            "no one runs names/in/a4.rs"
+        ]
+    );
 }
 
 /// What the table says of each code: the rule of those that the macros report, the mistake of those that others do.

@@ -243,9 +243,10 @@ static SHELF: ToolSpec = ToolSpec { name: "shelve", input_schema: shelf, ..*add:
 
 #[test]
 fn names_inside_of_arguments_are_looked_at() {
-    let list = NativeCatalogue { entries: &[Entry::Tool(&SHELF)], ..NativeCatalogue::EMPTY };
-    assert_eq!(lint::problems(&list), [], "it is a catalogue");
-    let keys: Vec<String> = lint::names(&list).iter().map(Finding::key).collect();
+    const LIST: NativeCatalogue =
+        NativeCatalogue { entries: &[Entry::Tool(&SHELF)], ..NativeCatalogue::EMPTY };
+    assert_eq!(lint::problems(&LIST), [], "it is a catalogue");
+    let keys: Vec<String> = lint::names(&LIST).iter().map(Finding::key).collect();
     let long = format!("calculator/shelve more.{}", "x".repeat(65));
     assert_eq!(keys, ["calculator/shelve book.the title", "calculator/shelve more.größe", long.as_str()]);
     assert_eq!(lint::names(&ALL), []);
