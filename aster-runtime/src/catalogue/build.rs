@@ -99,13 +99,19 @@ impl Part {
         part.prompts.retain(|prompt| missing(&prompt.callable).is_none());
         let note = |callable: &Tool| moment(callable)?.note.as_deref();
         for tool in &mut part.tools {
-            note(tool).map(|note| *tool = Arc::new(tool.with_note(note)));
+            if let Some(note) = note(tool) {
+                *tool = Arc::new(tool.with_note(note));
+            }
         }
         for resource in &mut part.resources {
-            note(&resource.callable).map(|note| *resource = Arc::new(resource.with_note(note)));
+            if let Some(note) = note(&resource.callable) {
+                *resource = Arc::new(resource.with_note(note));
+            }
         }
         for prompt in &mut part.prompts {
-            note(&prompt.callable).map(|note| *prompt = Arc::new(prompt.with_note(note)));
+            if let Some(note) = note(&prompt.callable) {
+                *prompt = Arc::new(prompt.with_note(note));
+            }
         }
         part.server.tools = part.tools.len();
         Cow::Owned(part)
