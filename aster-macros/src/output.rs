@@ -42,7 +42,9 @@ pub(crate) fn callable(kind: Kind, attribute: TokenStream, tokens: TokenStream) 
     let place = source::place(&function);
     let callable = check::callable(kind, &function, &options, &Home::Package(place.clone()), &mut errors);
     let generated = match callable {
-        Some(callable) if errors.is_empty() => expand::callable::free(&callable, &options.krate()),
+        Some(callable) if errors.is_empty() && !place.is_again => {
+            expand::callable::free(&callable, &options.krate())
+        }
         _ => {
             let stand_in = expand::fallback::callable(kind, function, &place, &options.krate());
             return (stand_in, errors.into_vec());
@@ -83,11 +85,12 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         return (quote!(#block), errors.into_vec());
     }
     let server = check::server::server(&item, &options, &mut errors);
+    let is_taken = check::server::is_taken(&item, &mut errors);
     let krate = options.krate();
     let server = server.filter(|_| errors.is_empty());
     let generated = match &server {
         Some(server) => expand::server::server(server, &krate),
-        None => expand::fallback::server(&item, &krate),
+        None => expand::fallback::server(&item, is_taken, &krate),
     };
     if server.is_none() {
         expand::fallback::repair_all(&mut item);

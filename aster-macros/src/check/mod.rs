@@ -100,12 +100,17 @@ pub(crate) fn callable(
 /// Beside a free function stands a type, which must not hide another.
 fn beside(ident: &Ident, place: &Place, errors: &mut Errors) {
     if let Some(keyword) = &place.namesake {
-        let noun = if keyword == "mod" { "module" } else { keyword };
-        errors.push(ident, &codes::NAMESAKE, format!("the {noun} `{ident}` stands beside this function"));
+        let what = format!("the {} `{ident}` stands beside this function", noun(keyword));
+        errors.push(ident, &codes::NAMESAKE, what);
     } else if name::is_primitive(ident) {
         let what = format!("the type beside this function would hide the primitive `{ident}`");
         errors.push(ident, &codes::PRIMITIVE, what);
     }
+}
+
+/// The word for what a keyword makes.
+fn noun(keyword: &str) -> &str {
+    if keyword == "mod" { "module" } else { keyword }
 }
 
 fn whole(options: &CallableOptions, arguments: &[args::Judged<'_>]) -> Option<Whole> {

@@ -5,11 +5,12 @@ use syn::ext::IdentExt as _;
 use syn::visit::Visit;
 use syn::{GenericParam, Ident, Lifetime, LitStr, Path, Type};
 
-use super::{Home, callable, name};
+use super::{Home, callable, name, noun};
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Server, ServerHome};
 use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
 use crate::parse::item::{Function, ImplBlock, Module, ServerItem, bare, is_server};
+use crate::parse::source;
 
 /// Judges a server and what it publishes. `None` where something is wrong, which has then been reported.
 pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Errors) -> Option<Server> {
@@ -173,6 +174,22 @@ fn taken(item: &ServerItem, errors: &mut Errors) {
             errors.push(name, &codes::TAKEN, format!("the name `{name}` is the server's own here"));
         }
     }
+}
+
+/// Reports a type or module that has the name of the tool enum beside an `impl`. Whether there is one.
+pub(crate) fn is_taken(item: &ServerItem, errors: &mut Errors) -> bool {
+    let ServerItem::Impl(block) = item else { return false };
+    let Some(ident) = last_segment(&block.header.self_ty) else { return false };
+    let name = tool_enum(&ident);
+    let Some(keyword) = source::namesake(block, &name) else { return false };
+    let what = format!("the {} `{name}` stands beside this server", noun(&keyword));
+    errors.push(&block.header.self_ty, &codes::TAKEN, what);
+    true
+}
+
+/// What the enum of a server's tools is called beside its `impl`.
+pub(crate) fn tool_enum(ident: &Ident) -> String {
+    format!("{}Tool", ident.unraw())
 }
 
 /// Reports functions of different names that become one variant of the tool enum.

@@ -327,7 +327,7 @@ pub(crate) static NAMESAKE: Code = Code {
 
 pub(crate) static TAKEN: Code = Code {
     id: "A0412",
-    title: "a server has its own `SERVER`, `TIERS` and `GROUPS`, and in a module its own `Tool`",
+    title: "a server has its own `SERVER`, `TIERS` and `GROUPS`, and the enum of its tools: `WebTool`, in a module `Tool`",
     help: "rename it",
 };
 

@@ -18,7 +18,7 @@ use crate::path::CratePath;
 /// type would hide another.
 pub(crate) fn callable(kind: Kind, mut function: Function, place: &Place, krate: &CratePath) -> TokenStream {
     let is_free = match place.around {
-        Around::Module => place.namesake.is_none(),
+        Around::Module => place.namesake.is_none() && !place.is_again,
         Around::Unknown => !is_method(&function),
         Around::Impl | Around::Trait | Around::Extern => false,
     };
@@ -81,8 +81,8 @@ pub(crate) fn repair(function: &mut Function, around: Around) {
     function.body = Group::new(Delimiter::Brace, quote!(loop {})).into();
 }
 
-/// What stands beside the `impl`, or at the end of the module.
-pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
+/// What stands beside the `impl`, or at the end of the module; no enum where its name is taken.
+pub(crate) fn server(item: &ServerItem, is_taken: bool, krate: &CratePath) -> TokenStream {
     let private = &krate.private();
     let mixed = Span::mixed_site();
     let is_free = |name: &str| !item.names().iter().any(|taken| taken == name);
@@ -118,7 +118,7 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         {
             let ty = &block.header.self_ty;
             let Some(ident) = last_segment(ty) else { return TokenStream::new() };
-            let list = tool_enum(&enum_of(&ident), &ident, "", variants, None, private);
+            let list = (!is_taken).then(|| tool_enum(&enum_of(&ident), &ident, "", variants, None, private));
             // One that borrows is none, and would be told so once more.
             let server = lifetime(ty).is_none().then(|| {
                 quote_spanned! {mixed=>

@@ -33,6 +33,8 @@ pub(crate) struct Place {
     pub around: Around,
     /// What else has its name there, among types and modules: the keyword.
     pub namesake: Option<String>,
+    /// Whether a function that is published has its name above it. That there are two is rustc's to say.
+    pub is_again: bool,
 }
 
 /// An item with one of our attributes on it.
@@ -63,9 +65,8 @@ thread_local! {
     static LAST: RefCell<(String, File)> = RefCell::default();
 }
 
-/// The attributes below which an item is what it looks like. Any other may be a macro, which may leave it out.
-const PLAIN: [&str; 9] =
-    ["mcp_server", "doc", "allow", "expect", "warn", "deny", "deprecated", "must_use", "derive"];
+/// The attributes beside our own below which an item is what it looks like. Any other may be a macro, which may leave it out.
+const PLAIN: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "deprecated", "must_use", "derive"];
 
 /// What the mark is called that tells on which line an attribute begins; see [`marked`].
 const LINE: &str = "__aster_line";
@@ -74,6 +75,11 @@ const LINE: &str = "__aster_line";
 pub(crate) fn place(function: &Function) -> Place {
     let place = |file: &File, line| file.place(function, line);
     read(|_| true, place).unwrap_or_default()
+}
+
+/// The keyword of a type or module that has this name where the server's block stands.
+pub(crate) fn namesake(block: &ImplBlock, name: &str) -> Option<String> {
+    read(|_| true, |file, line| file.own_server(block, line).and_then(|own| file.namesake(own, name)))?
 }
 
 /// Whether another `#[mcp_server]` stands above this one, in the same module, on the same type. Blocks in other modules and
@@ -135,6 +141,12 @@ impl File {
         file
     }
 
+    /// The keyword of a type or module that has this name where an item stands.
+    fn namesake(&self, beside: &Marked, name: &str) -> Option<String> {
+        let is_it = |(scope, _, other): &&(usize, String, String)| *scope == beside.scope && other == name;
+        self.types.iter().find(is_it).map(|(_, keyword, _)| keyword.clone())
+    }
+
     /// Where the function stands whose attribute begins a line. What is compared beside the line tells that the file is the one
     /// that is compiled: an example in a doc comment is compiled under the name of the file around it.
     fn place(&self, function: &Function, line: usize) -> Place {
@@ -144,25 +156,34 @@ impl File {
             !other.is_server && other.line == Some(line) && other.header.contains(&name) && other.body == body
         };
         let Some(own) = self.marked.iter().find(is_own) else { return Place::default() };
-        let name = function.signature.ident.to_string();
-        let is_namesake =
-            |(scope, _, other): &&(usize, String, String)| *scope == own.scope && *other == name;
-        let namesake = self.types.iter().find(is_namesake).map(|(_, keyword, _)| keyword.clone());
-        Place { around: own.around, namesake: namesake.filter(|_| own.around == Around::Module) }
+        if own.around != Around::Module {
+            return Place { around: own.around, ..Place::default() };
+        }
+        let is_again = self.before(own).any(|other| !other.is_server && other.header.contains(&name));
+        let namesake = self.namesake(own, &function.signature.ident.to_string());
+        Place { around: own.around, namesake, is_again }
     }
 
-    /// Whether the block whose attribute begins a line is a second one. It is compared as a function is.
+    /// Whether the block whose attribute begins a line is a second one.
     fn has_before(&self, block: &ImplBlock, line: usize) -> bool {
+        let Some(own) = self.own_server(block, line) else { return false };
+        self.before(own).any(|other| other.is_server && other.header == own.header)
+    }
+
+    /// The block whose attribute begins a line. It is compared as a function is.
+    fn own_server(&self, block: &ImplBlock, line: usize) -> Option<&Marked> {
         let ty = &block.header.self_ty;
         let (header, body) = (flat(quote!(impl #ty)), flat(block.body()));
-        let servers: Vec<&Marked> = self.marked.iter().filter(|item| item.is_server).collect();
-        let is_own =
-            |other: &&Marked| other.line == Some(line) && other.header == header && other.body == body;
-        let Some(at) = servers.iter().position(is_own) else { return false };
-        let own = servers[at];
-        let is_first =
-            |other: &&Marked| other.scope == own.scope && other.header == header && !other.conditional;
-        !own.conditional && servers[..at].iter().any(is_first)
+        let is_own = |other: &&Marked| {
+            other.is_server && other.line == Some(line) && other.header == header && other.body == body
+        };
+        self.marked.iter().find(is_own)
+    }
+
+    /// What stands before an item in its scope, unless one of both may not be there.
+    fn before<'a>(&'a self, own: &'a Marked) -> impl Iterator<Item = &'a Marked> {
+        let before = self.marked.iter().take_while(|other| !std::ptr::eq(*other, own));
+        before.filter(|other| other.scope == own.scope && !other.conditional && !own.conditional)
     }
 
     /// Adds the items of one scope, and of those inside of it.
@@ -237,10 +258,11 @@ impl Item {
             return;
         }
         let is_server = last == "mcp_server";
-        if self.published.is_none() && (is_server || Kind::of(last).is_some()) {
+        let is_ours = is_server || Kind::of(last).is_some();
+        if is_ours && self.published.is_none() {
             (self.published, self.line) = (Some(is_server), self.mark);
         }
-        let is_plain = PLAIN.iter().any(|plain| last == plain) && (path.len() == 1 || is_server);
+        let is_plain = is_ours || (path.len() == 1 && PLAIN.iter().any(|plain| last == plain));
         self.conditional |= !is_plain;
         self.changed |= !is_plain && last != "cfg";
     }
@@ -410,6 +432,27 @@ mod tests {
             "m!(mod page;);",
         ] {
             assert_eq!(namesake(format!("{other} {PAGE}")), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_there_already_is_found() {
+        const PAGE: &str = "\n#[mcp_tool]\nfn page() {}";
+        let is_again = |before: &str| {
+            let file = format!("{before} {PAGE}");
+            let function = item::function("fn page() {}".parse().unwrap()).unwrap();
+            File::of(&file).place(&function, file.lines().count() - 1)
+        };
+        assert!(is_again("#[mcp_prompt(tier = Standard)] pub fn page(x: u8) {}").is_again);
+        for other in [
+            "",
+            "fn page() {}",
+            "#[mcp_tool] fn pages() {}",
+            "#[cfg(x)] #[mcp_tool] fn page() {}",
+            "mod a { #[mcp_tool] fn page() {} }",
+        ] {
+            let place = is_again(other);
+            assert!(!place.is_again && place.around == Around::Module, "{other}");
         }
     }
 
