@@ -179,3 +179,50 @@ fn every_code_has_a_page_that_shows_its_ui_test() {
         );
     }
 }
+
+/// The texts between backticks, one or two of them, in the pieces that `…` leaves.
+fn quoted(cell: &str) -> Vec<&str> {
+    let (mut found, mut rest) = (Vec::new(), cell);
+    while let Some(start) = rest.find('`') {
+        let fence = if rest[start..].starts_with("``") { "``" } else { "`" };
+        let inner = &rest[start + fence.len()..];
+        let end = inner.find(fence).unwrap_or_else(|| panic!("a backtick is open in {cell}"));
+        found.extend(inner[..end].split('…').map(str::trim).filter(|piece| !piece.is_empty()));
+        rest = &inner[end + fence.len()..];
+    }
+    found
+}
+
+/// What `docs/errors/README.md` says of the official SDK's macros is what they print.
+#[test]
+fn the_table_beside_the_official_sdk_says_what_its_macros_print() {
+    let readme = fs::read_to_string(root().join("docs/errors/README.md")).unwrap();
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let version = lock.split_once("name = \"rmcp\"\nversion = \"").unwrap().1.split('"').next().unwrap();
+    assert!(
+        readme.contains(&format!("| mistake | rmcp {version} | Aster |")),
+        "the table is of another version"
+    );
+    let mut programs = BTreeSet::new();
+    for row in readme.lines().filter(|line| line.contains("](../../tests/ui/rmcp/")) {
+        let [mistake, said, _] = row.split(" | ").collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let program = root().join(mistake.split_once("](../../").unwrap().1.split_once(')').unwrap().0);
+        let printed = fs::read_to_string(program.with_extension("stderr")).unwrap();
+        let errors: Vec<&str> = printed.lines().filter(|line| line.starts_with("error")).collect();
+        if said == "nothing" {
+            assert_eq!(errors, ["error: nothing is said"], "{row}");
+        } else {
+            let count = said.split_once(" errors: ").map_or(1, |(count, _)| count.parse().unwrap());
+            assert_eq!(errors.len(), count, "{row}");
+            for piece in quoted(said) {
+                // The macros have options there.
+                let piece = if piece.starts_with("#[") { piece.trim_end_matches(']') } else { piece };
+                assert!(printed.contains(piece), "`{piece}` is not printed for {row}");
+            }
+        }
+        programs.insert(program.with_extension("rs"));
+    }
+    let all =
+        files(&root().join("tests/ui/rmcp")).into_iter().filter(|path| path.extension().unwrap() == "rs");
+    assert_eq!(programs, all.collect(), "a program without a row, or a row without one");
+}
