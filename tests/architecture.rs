@@ -57,22 +57,59 @@ fn every_code_has_one_ui_test_that_pins_what_is_printed() {
     }
 }
 
-/// The harness takes `tests/ui/*/a*.rs`; `pass/` has test targets of its own, and `files/` what the others read.
+/// What is wrong with the files of UI tests, of which `exists` knows. The harness takes `*/a*.rs`; `pass/` has test targets of its
+/// own, and `files/` what the others read.
+fn ui_problems(files: &[PathBuf], exists: impl Fn(&Path) -> bool) -> Vec<String> {
+    let problem = |path: &PathBuf| {
+        let said = path.display();
+        let categories: Vec<_> = path.parent()?.components().collect();
+        if matches!(categories.as_slice(), [only] if ["pass", "files"].iter().any(|other| only.as_os_str() == *other))
+        {
+            return None;
+        }
+        let is_run = path.file_name()?.to_string_lossy().starts_with('a') && categories.len() == 1;
+        match path.extension()?.to_str()? {
+            "rs" if !is_run => Some(format!("no one runs {said}")),
+            "rs" if !exists(&path.with_extension("stderr")) => Some(format!("{said} is not blessed")),
+            "stderr" if !exists(&path.with_extension("rs")) => Some(format!("{said} is of no test")),
+            _ => None,
+        }
+    };
+    files.iter().filter_map(problem).collect()
+}
+
 #[test]
 fn every_ui_test_is_run_and_blessed() {
     let ui = root().join("tests/ui");
-    let sources: Vec<PathBuf> = files(&ui)
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .filter(|path| !["pass", "files"].iter().any(|other| path.starts_with(ui.join(other))))
-        .collect();
-    assert!(sources.len() > 100, "{}", sources.len());
-    for source in sources {
-        let name = source.file_name().unwrap().to_string_lossy();
-        let is_in_a_category = source.parent().unwrap().parent() == Some(&*ui);
-        assert!(name.starts_with('a') && is_in_a_category, "no one runs {}", source.display());
-        assert!(source.with_extension("stderr").exists(), "{} is not blessed", source.display());
-    }
+    let all: Vec<PathBuf> =
+        files(&ui).iter().map(|path| path.strip_prefix(&ui).unwrap().to_owned()).collect();
+    assert!(all.len() > 200, "{}", all.len());
+    assert_eq!(ui_problems(&all, |path| ui.join(path).exists()), Vec::<String>::new());
+}
+
+#[test]
+fn ui_tests_that_nobody_runs_and_texts_that_nobody_compares_are_found() {
+    let all = [
+        "names/a1.rs",
+        "names/a1.stderr",
+        "names/a2.rs",
+        "names/a3.stderr",
+        "names/b.rs",
+        "names/in/a4.rs",
+        "names/in/a4.stderr",
+        "pass/b.rs",
+        "README.md",
+    ]
+    .map(PathBuf::from);
+    assert_eq!(
+        ui_problems(&all, |path| all.iter().any(|known| known == path)),
+        [
+            "names/a2.rs is not blessed",
+            "names/a3.stderr is of no test",
+            "no one runs names/b.rs",
+            "no one runs names/in/a4.rs"
+        ]
+    );
 }
 
 /// What the table says of each code: the rule of those that the macros report, the mistake of those that others do.
@@ -141,4 +178,51 @@ fn every_code_has_a_page_that_shows_its_ui_test() {
             "{stem} is a page of no code"
         );
     }
+}
+
+/// The texts between backticks, one or two of them, in the pieces that `…` leaves.
+fn quoted(cell: &str) -> Vec<&str> {
+    let (mut found, mut rest) = (Vec::new(), cell);
+    while let Some(start) = rest.find('`') {
+        let fence = if rest[start..].starts_with("``") { "``" } else { "`" };
+        let inner = &rest[start + fence.len()..];
+        let end = inner.find(fence).unwrap_or_else(|| panic!("a backtick is open in {cell}"));
+        found.extend(inner[..end].split('…').map(str::trim).filter(|piece| !piece.is_empty()));
+        rest = &inner[end + fence.len()..];
+    }
+    found
+}
+
+/// What `docs/errors/README.md` says of the official SDK's macros is what they print.
+#[test]
+fn the_table_beside_the_official_sdk_says_what_its_macros_print() {
+    let readme = fs::read_to_string(root().join("docs/errors/README.md")).unwrap();
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let version = lock.split_once("name = \"rmcp\"\nversion = \"").unwrap().1.split('"').next().unwrap();
+    assert!(
+        readme.contains(&format!("| mistake | rmcp {version} | Aster |")),
+        "the table is of another version"
+    );
+    let mut programs = BTreeSet::new();
+    for row in readme.lines().filter(|line| line.contains("](../../tests/ui/rmcp/")) {
+        let [mistake, said, _] = row.split(" | ").collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let program = root().join(mistake.split_once("](../../").unwrap().1.split_once(')').unwrap().0);
+        let printed = fs::read_to_string(program.with_extension("stderr")).unwrap();
+        let errors: Vec<&str> = printed.lines().filter(|line| line.starts_with("error")).collect();
+        if said == "nothing" {
+            assert_eq!(errors, ["error: nothing is said"], "{row}");
+        } else {
+            let count = said.split_once(" errors: ").map_or(1, |(count, _)| count.parse().unwrap());
+            assert_eq!(errors.len(), count, "{row}");
+            for piece in quoted(said) {
+                // The macros have options there.
+                let piece = if piece.starts_with("#[") { piece.trim_end_matches(']') } else { piece };
+                assert!(printed.contains(piece), "`{piece}` is not printed for {row}");
+            }
+        }
+        programs.insert(program.with_extension("rs"));
+    }
+    let all =
+        files(&root().join("tests/ui/rmcp")).into_iter().filter(|path| path.extension().unwrap() == "rs");
+    assert_eq!(programs, all.collect(), "a program without a row, or a row without one");
 }

@@ -8,8 +8,8 @@ use aster_runtime::call::{Check, Outcome};
 use aster_runtime::lint::{self, Accepted, Finding, Rule};
 use aster_runtime::testing::{self, Answer, Suite, TestHost};
 use aster_runtime::{
-    Entry, Host, NativeCatalogue, Profile, PromptSpec, Raise, ResourceSpec, ServerSpec, Tier, ToolId,
-    ToolSpec, agent, catalogue, groups, mcp_server, mcp_tool,
+    Entry, Host, NativeCatalogue, Profile, PromptSpec, ResourceSpec, ServerSpec, Tier, ToolId, ToolSpec,
+    agent, catalogue, groups, mcp_server, mcp_tool,
 };
 use serde_json::json;
 
@@ -231,16 +231,25 @@ fn names_of_arguments_that_no_macro_reads_are_looked_at() {
     }
 }
 
-#[tokio::test]
-async fn resources_and_prompts_are_raised_like_tools() {
-    const RAISES: &[Raise] = &[
-        Raise { tool: &BOOKS.callable, tier: Tier::Restricted },
-        Raise { tool: &REVIEW.callable, tier: Tier::Elevated },
-    ];
-    let raised = NativeCatalogue { raises: RAISES, ..WITHOUT_TOOLS };
-    let catalogue = Host::builder().catalogue(raised).build().await.unwrap().catalogue();
-    assert_eq!(catalogue.resources()[0].callable().tier(), Tier::Restricted);
-    assert_eq!(catalogue.prompts()[0].callable().tier(), Tier::Elevated);
+fn shelf() -> serde_json::Value {
+    let book = schemars::schema_for!(Book).to_value();
+    json!({"type": "object", "properties": {
+        "book": {"$ref": "#/$defs/Book"},
+        "more": {"type": "array", "items": {"properties": {"größe": {}, "a.b-c_D": {}, ("x".repeat(65)): {}}}},
+    }, "$defs": {"Book": book}})
+}
+
+static SHELF: ToolSpec = ToolSpec { name: "shelve", input_schema: shelf, ..*add::TOOL };
+
+#[test]
+fn names_inside_of_arguments_are_looked_at() {
+    const LIST: NativeCatalogue =
+        NativeCatalogue { entries: &[Entry::Tool(&SHELF)], ..NativeCatalogue::EMPTY };
+    assert_eq!(lint::problems(&LIST), [], "it is a catalogue");
+    let keys: Vec<String> = lint::names(&LIST).iter().map(Finding::key).collect();
+    let long = format!("calculator/shelve more.{}", "x".repeat(65));
+    assert_eq!(keys, ["calculator/shelve book.the title", "calculator/shelve more.größe", long.as_str()]);
+    assert_eq!(lint::names(&ALL), []);
 }
 
 /// The house, whose static map is not that of its tools.
@@ -364,6 +373,7 @@ mod broken {
         entries: &[
             BY_HAND.entries[0],
             BY_HAND.entries[0],
+            Entry::Tool(&super::SHELF),
             PART.entries[0],
             Entry::Server(super::web::SERVER),
         ],
@@ -400,10 +410,11 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
         ("what_is_linked_is_listed", "FAILED"),
         ("descriptions_say_something", "FAILED"),
         ("urls_are_under_egress", "FAILED"),
+        ("names_are_plain", "FAILED"),
         ("agents_are_given_what_there_is", "FAILED"),
         ("what_was_reviewed_is_what_there_is", "FAILED"),
         ("the_document_is_current", "FAILED"),
-        // What these find has tests of its own: of another package, and of a manifest that no catalogue makes.
+        // What these find has tests of its own: of another package, and of a router that no list makes.
         ("server_crates_are_linked", "ok"),
         ("the_manifest_names_what_can_be_called", "ok"),
     ] {
@@ -413,6 +424,7 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
     for said in [
         "`calculator/silent`: it has no description",
         "`web/read_again`, parameter `source_url`: it takes a URL",
+        "`calculator/shelve`, parameter `book.the title`: its name is not one that every provider takes",
         "`house`: this server is linked into the binary, and the list does not name it",
         "`reader`: it is given the group `nobodys`",
         "`web`: another server has this name: first at tests/consistency.rs:",

@@ -51,7 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["inject", "search", "scope", "catalogue", "id", "pointer", "provider", "spec", "text", "tool"],
     ),
     ("injector", &["bridge", "inject", "search", "scope", "catalogue", "id", "provider", "tool"]),
-    ("lint", &["inject", "scope", "catalogue", "destination", "pointer", "spec", "text"]),
+    ("lint", &["inject", "scope", "catalogue", "destination", "id", "pointer", "spec", "text"]),
     ("call", &["catalogue", "session", "tool"]),
     (
         "gate",

@@ -39,11 +39,14 @@ pub(crate) fn callable(kind: Kind, attribute: TokenStream, tokens: TokenStream) 
         }
     };
 
-    let callable = check::callable(kind, &function, &options, &Home::Package, &mut errors);
+    let place = source::place(&function);
+    let callable = check::callable(kind, &function, &options, &Home::Package(place.clone()), &mut errors);
     let generated = match callable {
-        Some(callable) if errors.is_empty() => expand::callable::free(&callable, &options.krate()),
+        Some(callable) if errors.is_empty() && !place.is_again => {
+            expand::callable::free(&callable, &options.krate())
+        }
         _ => {
-            let stand_in = expand::fallback::callable(kind, &function, &options.krate());
+            let stand_in = expand::fallback::callable(kind, function, &place, &options.krate());
             return (stand_in, errors.into_vec());
         }
     };
@@ -53,7 +56,7 @@ pub(crate) fn callable(kind: Kind, attribute: TokenStream, tokens: TokenStream) 
 pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output {
     let mut errors = Errors::default();
     let options = ServerOptions::parse(attribute, &mut errors);
-    let item = match item::server(tokens.clone(), &mut errors) {
+    let mut item = match item::server(tokens.clone(), &mut errors) {
         Ok(item) => item,
         Err(error) => {
             match item::keyword(tokens.clone()) {
@@ -76,20 +79,25 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         let what = format!("`{}` is a server already, by the `#[mcp_server]` above", quote!(#ty));
         errors.push(ty, &codes::TWO_BLOCKS, what);
         // What is wrong inside is wrong wherever it is moved to. What others refer to stands beside the first.
-        let _ = check::server::server(&item, &options, &mut errors);
+        check::server::second(&item, &mut errors);
+        expand::fallback::repair_all(&mut item);
+        let ServerItem::Impl(block) = item else { return (tokens, errors.into_vec()) };
         return (quote!(#block), errors.into_vec());
     }
     let server = check::server::server(&item, &options, &mut errors);
+    let is_taken = check::server::is_taken(&item, &mut errors);
     let krate = options.krate();
     let server = server.filter(|_| errors.is_empty());
     let generated = match &server {
         Some(server) => expand::server::server(server, &krate),
-        None => expand::fallback::server(&item, &krate),
+        None => expand::fallback::server(&item, is_taken, &krate),
     };
+    if server.is_none() {
+        expand::fallback::repair_all(&mut item);
+    }
     let tokens = match item {
         ServerItem::Impl(block) => quote!(#block #generated),
         ServerItem::Module(module) => {
-            let module = if server.is_some() { module } else { module.without_self() };
             let beside = server.map(|server| expand::server::beside(&server, &krate));
             let module = module.with(generated);
             quote!(#module #beside)

@@ -47,7 +47,7 @@ use crate::spec::{Entry, NativeServer, Raise};
 use crate::text;
 use crate::tool::{
     Availability, ClientInfo, ClientLink, JsonObject, Moments, ResourceUpdates, ServerEnv, ServerState,
-    ToolContext, ToolResult,
+    SharedMoments, ToolContext, ToolResult,
 };
 
 /// How long a native call may take unless its tool or the host says otherwise.
@@ -350,7 +350,7 @@ impl HostBuilder {
         let promised = promised(&parts, externals, &self.filters, &self.gate, &self.promises)?;
         promised.iter().for_each(|name| tracing::warn!("{name}"));
         let updates = ResourceUpdates::default();
-        let moments = Arc::<watch::Sender<Moments>>::default();
+        let moments = SharedMoments::default();
         let env = ServerEnv {
             egress: self.gate.egress.clone(),
             updates: updates.clone(),
@@ -433,7 +433,7 @@ async fn start_natives(
     entries: &[Entry],
     mut given: HashMap<&'static str, ServerState>,
     env: &ServerEnv,
-    moments: &Arc<watch::Sender<Moments>>,
+    moments: &SharedMoments,
     redactor: &Redactor,
     parts: &mut BTreeMap<String, Arc<Part>>,
 ) -> HashMap<String, ServerState> {
@@ -486,7 +486,7 @@ struct Shared {
     audit: Arc<Recorder>,
     redactor: Redactor,
     updates: ResourceUpdates,
-    moments: Arc<watch::Sender<Moments>>,
+    moments: SharedMoments,
     pins: Option<Arc<dyn PinStore>>,
     watchers: Mutex<JoinSet<()>>,
 }

@@ -135,6 +135,9 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>>
 /// The future that makes a native server's state.
 pub type StartFuture = Pin<Box<dyn Future<Output = Result<ServerState, StartError>> + Send>>;
 
+/// The most characters that a description may have: providers cut it off there, and all of it may stand in a manifest.
+pub const MAX_DESCRIPTION: usize = 1024;
+
 /// One native tool, as `#[mcp_tool]` writes it down.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolSpec {
@@ -242,6 +245,12 @@ impl ResourceSpec {
     pub const fn entry(&'static self) -> Entry {
         Entry::Resource(self)
     }
+
+    /// What it calls: where a tool is named by its path, such as in `raise { … }`, a resource is by its constant.
+    #[must_use]
+    pub const fn spec(&'static self) -> &'static ToolSpec {
+        &self.callable
+    }
 }
 
 /// One native prompt, as `#[mcp_prompt]` writes it down: a callable like a tool, which a user chooses.
@@ -258,6 +267,12 @@ impl PromptSpec {
     #[must_use]
     pub const fn entry(&'static self) -> Entry {
         Entry::Prompt(self)
+    }
+
+    /// What it calls; see [`ResourceSpec::spec`].
+    #[must_use]
+    pub const fn spec(&'static self) -> &'static ToolSpec {
+        &self.callable
     }
 }
 

@@ -138,3 +138,79 @@ async fn what_is_offered_meanwhile_is_seen_before_a_slow_ranking_of_the_rest_is_
     assert!(!sees(&slow.join().unwrap(), "print"));
     assert!(sees(&session.view(), "print"), "what is outdated does not come back");
 }
+
+/// Ten times the same.
+macro_rules! ten {
+    ($said:literal) => {
+        concat!($said, $said, $said, $said, $said, $said, $said, $said, $said, $said)
+    };
+}
+
+#[mcp_server]
+mod press {
+    use aster_runtime::{ToolContext, mcp_prompt, mcp_resource, mcp_tool};
+
+    #[doc = ten!("Prints what it is given, page by page, in colour where it can.\n\nIt cuts, folds and staples, too. ")]
+    #[mcp_tool(tier = Standard)]
+    pub(super) fn print() {}
+
+    /// What waits.
+    #[mcp_resource(uri = "press://queue", tier = Standard)]
+    pub(super) fn queue() -> &'static str {
+        ""
+    }
+
+    /// Asks about printing.
+    #[mcp_prompt(tier = Standard)]
+    pub(super) fn about() -> &'static str {
+        "How do I print?"
+    }
+
+    /// Says of all what is going on.
+    #[mcp_tool(tier = Standard)]
+    pub(super) fn tell(ctx: &ToolContext, note: String) {
+        for name in ["print", "queue", "about"] {
+            ctx.availability().note(name, &note);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_note_stands_at_the_end_of_each_description_and_the_description_gives_way() {
+    let host = Host::builder().catalogue(catalogue![press::SERVER]).build().await.unwrap();
+    let session = host.session(Profile::new("test")).unwrap();
+    let mut changes = host.changes();
+    let mut after = async |note: &str| {
+        let arguments = serde_json::json!({"note": note}).as_object().cloned().unwrap();
+        assert_eq!(session.execute("press/tell", arguments, CallOptions::default()).await.denied, None);
+        changes.changed().await.unwrap();
+        host.catalogue()
+    };
+    let length = |text: &str| text.chars().count();
+    let before = host.catalogue();
+    let print = |catalogue: &aster_runtime::Catalogue| catalogue.tools()[0].clone();
+    let (long, short) = (print(&before).description().to_owned(), print(&before).summary().to_owned());
+    assert!(length(&long) > 950 && (450..=500).contains(&length(&short)), "{long}");
+
+    let note = "The magenta has run out. ".repeat(7);
+    let noted = after(&note).await;
+    let note = note.trim_end();
+    assert!(print(&noted).summary().ends_with(note), "{}", print(&noted).summary());
+    assert!(print(&noted).description().ends_with(note), "{}", print(&noted).description());
+    assert!(
+        print(&noted)
+            .description()
+            .starts_with("Prints what it is given, page by page, in colour where it can.\n\nIt")
+    );
+    assert!(length(print(&noted).summary()) <= 500 && length(print(&noted).description()) <= 1024);
+    assert_eq!(print(&noted).digest(), print(&before).digest());
+    let (queue, about) = (noted.resources()[0].definition(), noted.prompts()[0].definition());
+    assert_eq!(queue["description"], format!("What waits. {note}"));
+    assert_eq!(about["description"], format!("Asks about printing. {note}"));
+    assert_eq!((&queue["uri"], &about["name"]), (&"press://queue".into(), &"about".into()));
+
+    let again = after("").await;
+    assert_eq!((print(&again).description(), print(&again).summary()), (long.as_str(), short.as_str()));
+    assert_eq!(again.resources()[0].definition(), before.resources()[0].definition());
+    assert_eq!(again.prompts()[0].definition(), before.prompts()[0].definition());
+}

@@ -10,7 +10,7 @@ use aster_runtime::call::{Check, Completed, Outcome};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::{
     CallOptions, Entry, Host, HostSession, Image, Json, JsonObject, NativeCatalogue, Profile, PromptMessage,
-    Reference, ResourceContents, ToolContext, catalogue, groups, mcp_prompt, mcp_resource, mcp_server,
+    Reference, ResourceContents, Tier, ToolContext, catalogue, groups, mcp_prompt, mcp_resource, mcp_server,
     mcp_tool,
 };
 use futures_util::future::BoxFuture;
@@ -452,4 +452,38 @@ async fn what_is_wrong_with_the_list_is_told_with_both_places() {
     assert!(error.contains("another resource has the URI `notes://{a}/{b}`: first at "), "{error}");
     assert_eq!(error.matches(place).count(), 2, "{error}");
     assert!(error.contains("not valid JSON Schema: it is not JSON: "), "{error}");
+}
+
+mod shelf {
+    use aster_runtime::{mcp_prompt, mcp_resource, mcp_tool};
+
+    /// A book.
+    #[mcp_resource(uri = "shelf://{title}", tier = Standard, server = "shelf")]
+    pub(super) fn book(title: String) -> String {
+        title
+    }
+
+    /// Asks for a review.
+    #[mcp_prompt(tier = Standard, server = "shelf")]
+    pub(super) fn review() -> &'static str {
+        "Review it."
+    }
+
+    /// Puts a book back.
+    #[mcp_tool(tier = Standard, server = "shelf")]
+    pub(super) fn put() {}
+}
+
+#[tokio::test]
+async fn resources_and_prompts_are_raised_like_tools() {
+    use shelf::{book, put, review};
+
+    const RAISED: NativeCatalogue = catalogue![
+        book::RESOURCE, review::PROMPT, put::TOOL;
+        raise { book::RESOURCE => Restricted, review::PROMPT => Elevated, put::TOOL => Elevated }
+    ];
+    let catalogue = Host::builder().catalogue(RAISED).build().await.unwrap().catalogue();
+    assert_eq!(catalogue.resources()[0].callable().tier(), Tier::Restricted);
+    assert_eq!(catalogue.prompts()[0].callable().tier(), Tier::Elevated);
+    assert_eq!(catalogue.tools()[0].tier(), Tier::Elevated);
 }

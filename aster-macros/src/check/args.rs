@@ -4,7 +4,7 @@ use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{
     Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat,
-    PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp,
+    PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp, parse_quote,
 };
 
 use super::signature::impl_trait;
@@ -613,56 +613,119 @@ fn owned(kind: Kind, ty: &Type, may_be_context: bool, errors: &mut Errors) -> bo
     let mut search = Borrowed::default();
     search.visit_type(ty);
     if let Some(reference) = search.reference {
-        let help = match (bare(&reference.elem), owned_form(&reference.elem)) {
-            (Type::Path(path), Some(ty)) if may_be_context && unsized_path(path).is_none() => {
-                format!("use `{ty}`; if it is the context, write `&ToolContext` under its own name")
-            }
-            (_, Some(ty)) => format!("use `{ty}`"),
-            (_, None) => codes::BORROWED.help.to_owned(),
-        };
+        let mut help = owned_help(&reference.elem);
+        if may_be_context && is_plain(&reference.elem) {
+            help.push_str("; if it is the context, write `&ToolContext` under its own name");
+        }
         errors.push_with_help(&reference, &codes::BORROWED, "an argument cannot be borrowed", help);
         return false;
     }
     if let Some(lifetime) = search.lifetime {
-        errors.push(&lifetime, &codes::BORROWED, "an argument cannot be borrowed");
+        let what = "an argument cannot be borrowed";
+        errors.push_with_help(&lifetime, &codes::BORROWED, what, owned_help(ty));
         return false;
     }
     true
 }
 
-/// What to write for what a reference points to; `None` where no type is known that owns it.
-fn owned_form(ty: &Type) -> Option<String> {
+/// Whether a type may be the context under another name: a path to what is not known.
+fn is_plain(ty: &Type) -> bool {
     match bare(ty) {
-        Type::Reference(reference) => owned_form(&reference.elem),
-        Type::Slice(slice) => Some(format!("Vec<{}>", owned_form(&slice.elem)?)),
-        Type::TraitObject(_) => None,
         Type::Path(path) => {
-            let Some(owner) = unsized_path(path) else { return Some(written(path)) };
-            let mut path = path.clone();
-            if let Some(last) = path.path.segments.last_mut() {
-                last.ident = Ident::new(owner, last.ident.span());
-            }
-            Some(written(path))
+            let is_known = standard_owner(path).is_some();
+            !is_known && path.path.segments.iter().all(|segment| segment.arguments.is_none())
         }
-        other => Some(written(other)),
+        _ => false,
     }
 }
 
-/// The type that owns one of the standard library's that have no size.
-fn unsized_path(path: &TypePath) -> Option<&'static str> {
-    let last = path.path.segments.last()?;
-    Some(match last.ident.to_string().as_str() {
-        "str" => "String",
-        "Path" => "PathBuf",
-        "OsStr" => "OsString",
-        "CStr" => "CString",
-        _ => return None,
+/// What to write for what is borrowed, as far as it is true.
+fn owned_help(ty: &Type) -> String {
+    let mut guessed = None;
+    match (owned_form(ty, &mut guessed), guessed) {
+        (Some(owned), None) => format!("use `{}`", written(owned)),
+        (Some(owned), Some(name)) => {
+            format!("use `{}`, if `{name}` is the standard library's", written(owned))
+        }
+        (None, _) => codes::BORROWED.help.to_owned(),
+    }
+}
+
+/// The type that owns what this one borrows; `None` where no such type is known. A name that is only taken for the standard
+/// library's is noted.
+fn owned_form(ty: &Type, guessed: &mut Option<&'static str>) -> Option<Type> {
+    let mut search = Borrowed::default();
+    search.visit_type(ty);
+    let borrows = search.reference.is_some() || search.lifetime.is_some();
+    match bare(ty) {
+        Type::Reference(reference) => owned_form(&reference.elem, guessed),
+        Type::Slice(slice) => {
+            let element = owned_form(&slice.elem, guessed)?;
+            Some(parse_quote!(Vec<#element>))
+        }
+        Type::TraitObject(_) => None,
+        Type::Path(path) => match standard_owner(path) {
+            Some((name, owner, is_certain)) => {
+                if !is_certain {
+                    *guessed = Some(name);
+                }
+                let mut path = path.clone();
+                let last = path.path.segments.last_mut()?;
+                last.ident = Ident::new(owner, last.ident.span());
+                Some(Type::Path(path))
+            }
+            None => of_owned(path, guessed),
+        },
+        _ if borrows => None,
+        other => Some(other.clone()),
+    }
+}
+
+/// A type of types, each of which owns what it has.
+fn of_owned(path: &TypePath, guessed: &mut Option<&'static str>) -> Option<Type> {
+    let mut path = path.clone();
+    let last = path.path.segments.last_mut()?;
+    let is_cow = last.ident == "Cow";
+    let PathArguments::AngleBracketed(arguments) = &mut last.arguments else { return Some(Type::Path(path)) };
+    for argument in &mut arguments.args {
+        match argument {
+            GenericArgument::Type(inner) if is_cow => return owned_form(inner, guessed),
+            GenericArgument::Type(inner) => *inner = owned_form(inner, guessed)?,
+            GenericArgument::Lifetime(lifetime) if !is_cow && lifetime.ident != "static" => return None,
+            _ => {}
+        }
+    }
+    Some(Type::Path(path))
+}
+
+/// The type that owns one of the standard library's that have no size, and whether it is that one for certain. Others have
+/// types of these names, too.
+fn standard_owner(path: &TypePath) -> Option<(&'static str, &'static str, bool)> {
+    const UNSIZED: [(&str, &str, &str); 3] =
+        [("path", "Path", "PathBuf"), ("ffi", "OsStr", "OsString"), ("ffi", "CStr", "CString")];
+    let segments = &path.path.segments;
+    if segments.iter().any(|segment| !segment.arguments.is_none()) {
+        return None;
+    }
+    let names: Vec<String> = segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names == ["str"] {
+        return Some(("str", "String", true));
+    }
+    UNSIZED.into_iter().find_map(|(module, name, owner)| match names.as_slice() {
+        [only] if *only == name => Some((name, owner, false)),
+        [within, last] if (*within, *last) == (module, name) => Some((name, owner, false)),
+        ["std" | "core" | "alloc", within, last] if (*within, *last) == (module, name) => {
+            Some((name, owner, true))
+        }
+        _ => None,
     })
 }
 
 /// A type as one writes it.
 fn written(ty: impl ToTokens) -> String {
-    ty.to_token_stream().to_string().replace(" :: ", "::").replace(" < ", "<").replace(" >", ">")
+    let text = ty.to_token_stream().to_string();
+    text.replace(" :: ", "::").replace(" < ", "<").replace(" >", ">").replace(" ,", ",")
 }
 
 #[derive(Default)]

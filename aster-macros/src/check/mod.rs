@@ -4,16 +4,17 @@
 mod args;
 pub(crate) mod name;
 pub(crate) mod server;
-mod signature;
+pub(crate) mod signature;
 mod uri;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens as _;
 
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Description, Role, Whole};
 use crate::parse::attr::{CallableOptions, Kind};
 use crate::parse::item::{Function, kind};
+use crate::parse::source::Place;
 
 /// The longest description, in characters: what OpenAI takes of a function's.
 const MAX_DESCRIPTION: usize = 1024;
@@ -22,7 +23,7 @@ const MAX_DESCRIPTION: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Home {
     /// On its own; its server is the package, unless it says otherwise.
-    Package,
+    Package(Place),
     /// In an `impl` with `#[mcp_server]`.
     Impl { server: String },
     /// In a module with `#[mcp_server]`.
@@ -32,7 +33,7 @@ pub(crate) enum Home {
 impl Home {
     fn server(&self) -> Option<&str> {
         match self {
-            Self::Package => None,
+            Self::Package(_) => None,
             Self::Impl { server } | Self::Module { server } => Some(server),
         }
     }
@@ -56,9 +57,8 @@ pub(crate) fn callable(
     let alias = alias(name.as_deref(), options, errors);
     hints(options, errors);
     let egress = egress(options, arguments.as_deref(), errors);
-    if matches!(home, Home::Package) && name::is_primitive(ident) {
-        let what = format!("the type beside this function would hide the primitive `{ident}`");
-        errors.push(ident, &codes::PRIMITIVE, what);
+    if let Home::Package(place) = home {
+        beside(ident, place, errors);
     }
     let server = server(options, home, errors);
     if let (Some(server), Some(name)) = (&server, &name) {
@@ -95,6 +95,22 @@ pub(crate) fn callable(
         arguments: arguments?.into_iter().map(|(argument, _)| argument).collect(),
         output: signature::output(&function.signature),
     })
+}
+
+/// Beside a free function stands a type, which must not hide another.
+fn beside(ident: &Ident, place: &Place, errors: &mut Errors) {
+    if let Some(keyword) = &place.namesake {
+        let what = format!("the {} `{ident}` stands beside this function", noun(keyword));
+        errors.push(ident, &codes::NAMESAKE, what);
+    } else if name::is_primitive(ident) {
+        let what = format!("the type beside this function would hide the primitive `{ident}`");
+        errors.push(ident, &codes::PRIMITIVE, what);
+    }
+}
+
+/// The word for what a keyword makes.
+fn noun(keyword: &str) -> &str {
+    if keyword == "mod" { "module" } else { keyword }
 }
 
 fn whole(options: &CallableOptions, arguments: &[args::Judged<'_>]) -> Option<Whole> {
@@ -146,7 +162,7 @@ fn egress(
 /// Where an option is missing: at the attribute's name, or at the options beside which it would stand, where the name is
 /// not among a macro's input.
 fn at(function: &Function, options: &CallableOptions, home: &Home) -> TokenStream {
-    let attribute = function.published.first().filter(|_| !matches!(home, Home::Package));
+    let attribute = function.published.first().filter(|_| !matches!(home, Home::Package(_)));
     match attribute.and_then(|attribute| attribute.path().segments.last()) {
         Some(name) => name.ident.to_token_stream(),
         None => options.tokens.clone(),
@@ -196,20 +212,20 @@ pub(crate) fn is_method(function: &Function) -> bool {
 fn attributes(kind: Kind, function: &Function, home: &Home, errors: &mut Errors) {
     let own = kind.attribute();
     // A free function's first attribute is the one being expanded, and not among its attributes.
-    let skipped = if matches!(home, Home::Package) { 0 } else { 1 };
+    let skipped = if matches!(home, Home::Package(_)) { 0 } else { 1 };
     for second in function.published.iter().skip(skipped) {
         let what = match self::kind(second).map(Kind::attribute) {
             Some(other) if other != own => format!("`#[{other}]` cannot stand beside `#[{own}]`"),
             _ => format!("`#[{own}]` is given twice"),
         };
-        errors.push(second, &codes::CONFLICTING, what);
+        errors.push(second.path(), &codes::CONFLICTING, what);
     }
     for attribute in &function.attributes {
         let Some(last) = attribute.path().segments.last() else { continue };
         if last.ident == "test" || last.ident == "main" || last.ident == "bench" {
             let path = attribute.path().to_token_stream().to_string().replace(' ', "");
             let what = format!("`#[{path}]` cannot stand beside `#[{own}]`");
-            errors.push(attribute, &codes::CONFLICTING, what);
+            errors.push(attribute.path(), &codes::CONFLICTING, what);
         }
     }
 }

@@ -5,11 +5,12 @@ use syn::ext::IdentExt as _;
 use syn::visit::Visit;
 use syn::{GenericParam, Ident, Lifetime, LitStr, Path, Type};
 
-use super::{Home, callable, name};
+use super::{Home, callable, name, noun};
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Server, ServerHome};
 use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
-use crate::parse::item::{ImplBlock, Module, ServerItem, bare};
+use crate::parse::item::{Function, ImplBlock, Module, ServerItem, bare, is_server};
+use crate::parse::source;
 
 /// Judges a server and what it publishes. `None` where something is wrong, which has then been reported.
 pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Errors) -> Option<Server> {
@@ -23,14 +24,10 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         ServerHome::Impl(..) => Home::Impl { server },
         ServerHome::Module(_) => Home::Module { server },
     };
-    let judged: Vec<Option<(Callable, CallableOptions)>> = item
-        .published()
-        .map(|function| {
-            let (attribute, kind) = (function.published.first()?, function.kind()?);
-            let options = CallableOptions::of(kind, attribute, errors);
-            Some((callable(kind, function, &options, &tool_home, errors)?, options))
-        })
-        .collect();
+    let judged = callables(item, &tool_home, errors);
+    for second in item.attributes().iter().filter(|attribute| is_server(attribute)) {
+        errors.push(second.path(), &codes::CONFLICTING, "`#[mcp_server]` is given twice");
+    }
     if judged.is_empty() {
         let what = format!("server `{}` has no tools", name.as_deref().unwrap_or("…"));
         match item {
@@ -54,6 +51,24 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
             .map(|judged| judged.map(|(callable, _)| callable))
             .collect::<Option<_>>()?,
     })
+}
+
+/// Judges what a second block of a type publishes. The block itself is no server, whatever stands in it.
+pub(crate) fn second(item: &ServerItem, errors: &mut Errors) {
+    callables(item, &Home::Impl { server: String::new() }, errors);
+}
+
+fn callables(
+    item: &ServerItem,
+    home: &Home,
+    errors: &mut Errors,
+) -> Vec<Option<(Callable, CallableOptions)>> {
+    let judge = |function: &Function| {
+        let (attribute, kind) = (function.published.first()?, function.kind()?);
+        let options = CallableOptions::of(kind, attribute, errors);
+        Some((callable(kind, function, &options, home, errors)?, options))
+    };
+    item.published().map(judge).collect()
 }
 
 /// Where a server stands, and its name unless that is wrong.
@@ -159,6 +174,22 @@ fn taken(item: &ServerItem, errors: &mut Errors) {
             errors.push(name, &codes::TAKEN, format!("the name `{name}` is the server's own here"));
         }
     }
+}
+
+/// Reports a type or module that has the name of the tool enum beside an `impl`. Whether there is one.
+pub(crate) fn is_taken(item: &ServerItem, errors: &mut Errors) -> bool {
+    let ServerItem::Impl(block) = item else { return false };
+    let Some(ident) = last_segment(&block.header.self_ty) else { return false };
+    let name = tool_enum(&ident);
+    let Some(keyword) = source::namesake(block, &name) else { return false };
+    let what = format!("the {} `{name}` stands beside this server", noun(&keyword));
+    errors.push(&block.header.self_ty, &codes::TAKEN, what);
+    true
+}
+
+/// What the enum of a server's tools is called beside its `impl`.
+pub(crate) fn tool_enum(ident: &Ident) -> String {
+    format!("{}Tool", ident.unraw())
 }
 
 /// Reports functions of different names that become one variant of the tool enum.

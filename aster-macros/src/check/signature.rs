@@ -12,6 +12,7 @@ use super::Home;
 use crate::diag::{Errors, codes};
 use crate::parse::attr::Kind;
 use crate::parse::item::{Function, bare};
+use crate::parse::source::Around;
 
 pub(crate) fn check(kind: Kind, function: &Function, home: &Home, errors: &mut Errors) {
     let noun = kind.noun();
@@ -23,7 +24,7 @@ pub(crate) fn check(kind: Kind, function: &Function, home: &Home, errors: &mut E
     qualifiers(noun, signature, errors);
     generics(noun, signature, errors);
     // Of a declaration outside of a server it is enough to know that it cannot be called: it is most often a trait's.
-    if !function.has_body() && matches!(home, Home::Package) {
+    if !function.has_body() && matches!(home, Home::Package(_)) {
         return;
     }
     receiver(noun, signature, home, errors);
@@ -97,9 +98,17 @@ fn generics(noun: &str, signature: &Signature, errors: &mut Errors) {
 fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors) {
     let Some(receiver) = signature.receiver() else {
         // Without a receiver, a method that lacks its server can only be told by its types.
-        if let (Home::Package, Some(of_impl)) = (home, self_type(signature)) {
+        let Home::Package(place) = home else { return };
+        if let Some(of_impl) = self_type(signature) {
             let what = format!("`{}` names `Self`, but no server's `impl` is around it", signature.ident);
             errors.push(of_impl, &codes::NO_SERVER, what);
+        } else if place.around == Around::Impl {
+            let what = format!("`{}` stands in an `impl` that is no server", signature.ident);
+            errors.push(&signature.ident, &codes::ASSOCIATED, what);
+        } else if place.around == Around::Trait {
+            let what = format!("`{}` stands in a trait", signature.ident);
+            let help = "move it out of the trait, or call it from a function that is published";
+            errors.push_with_help(&signature.ident, &codes::ASSOCIATED, what, help);
         }
         return;
     };
@@ -120,7 +129,7 @@ fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors)
             let help = "remove `self`; for tools that share a state put `#[mcp_server]` on an `impl`";
             errors.push_with_help(receiver, &codes::NO_SERVER, what, help);
         }
-        Home::Package => {
+        Home::Package(_) => {
             let what = format!("`{}` takes `self`, but no server's `impl` is around it", signature.ident);
             errors.push(receiver, &codes::NO_SERVER, what);
         }

@@ -6,7 +6,6 @@
 //! | code | misuse | told by |
 //! |---|---|---|
 //! | A0109 | a future that is not `Send` | rustc |
-//! | A0110 | a function of an `impl` that lacks its `#[mcp_server]`, and takes no `self` to tell it by | rustc |
 //! | A0111 | the state of a server that cannot be shared between threads | rustc |
 //! | A0209 | a parameter's type without its derives | `ToolArg` |
 //! | A0213 | a default of a type without `Serialize` | `ToolDefault` |
@@ -23,7 +22,6 @@
 //! | A0303 | `Json` of something that has no JSON | `ToolOutput` |
 //! | A0304 | the value of a resource that is none | `IntoResource` |
 //! | A0305 | the value of a prompt that is none | `IntoPrompt` |
-//! | A0411 | a free function that is called like a type | rustc |
 //! | A0501 | an unknown tier | rustc |
 //! | A0502 | an unknown group | rustc |
 //! | A0503 | a raised tool that is none | rustc |
@@ -139,6 +137,12 @@ pub(crate) static OUTPUT: Code = Code {
     id: "A0107",
     title: "a tool returns a value that the model can read",
     help: "name the type: `Json<T>`, `String`, `()` or a `Result`",
+};
+
+pub(crate) static ASSOCIATED: Code = Code {
+    id: "A0110",
+    title: "a function of an `impl` is published by its server",
+    help: "put `#[mcp_server]` on the `impl`, or move the function out of it",
 };
 
 pub(crate) static BORROWING: Code = Code {
@@ -315,9 +319,15 @@ pub(crate) static ALIAS: Code = Code {
     help: "remove it, or write the name that the tool had before",
 };
 
+pub(crate) static NAMESAKE: Code = Code {
+    id: "A0411",
+    title: "beside a free function stands a type of its name, which holds its `TOOL`",
+    help: "rename the function; `name = \"…\"` keeps the tool's name",
+};
+
 pub(crate) static TAKEN: Code = Code {
     id: "A0412",
-    title: "a server has its own `SERVER`, `TIERS` and `GROUPS`, and in a module its own `Tool`",
+    title: "a server has its own `SERVER`, `TIERS` and `GROUPS`, and the enum of its tools: `WebTool`, in a module `Tool`",
     help: "rename it",
 };
 

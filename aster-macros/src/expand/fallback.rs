@@ -1,21 +1,29 @@
 //! What stands in for a tool or server that was not right: enough for everything that refers to it.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Attribute;
+use syn::{Attribute, FnArg, ReturnType, parse_quote};
 
 use super::callable::{located, names};
 use super::server::{enum_of, tool_enum};
 use crate::check::server::{OWN, last_segment, lifetime};
+use crate::check::signature::impl_trait;
 use crate::check::{is_method, name};
 use crate::parse::attr::Kind;
-use crate::parse::item::{Function, ServerItem};
+use crate::parse::item::{Function, ServerItem, is_server};
+use crate::parse::source::{Around, Place};
 use crate::path::CratePath;
 
 /// The function, and its constant. A method stays alone: nothing but methods may stand beside it. So does a function whose
-/// type would hide a primitive.
-pub(crate) fn callable(kind: Kind, function: &Function, krate: &CratePath) -> TokenStream {
-    if is_method(function) || name::is_primitive(&function.signature.ident) {
+/// type would hide another.
+pub(crate) fn callable(kind: Kind, mut function: Function, place: &Place, krate: &CratePath) -> TokenStream {
+    let is_free = match place.around {
+        Around::Module => place.namesake.is_none() && !place.is_again,
+        Around::Unknown => !is_method(&function),
+        Around::Impl | Around::Trait | Around::Extern => false,
+    };
+    repair(&mut function, place.around);
+    if !is_free || name::is_primitive(&function.signature.ident) {
         return quote!(#function);
     }
     let private = krate.private();
@@ -36,8 +44,45 @@ pub(crate) fn callable(kind: Kind, function: &Function, krate: &CratePath) -> To
     }
 }
 
-/// What stands beside the `impl`, or at the end of the module.
-pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
+/// Repairs what a server publishes, and takes a second `#[mcp_server]` from it, which would be expanded as well.
+pub(crate) fn repair_all(item: &mut ServerItem) {
+    let around = match item {
+        ServerItem::Impl(_) => Around::Impl,
+        ServerItem::Module(_) => Around::Module,
+    };
+    item.published_mut().for_each(|function| repair(function, around));
+    item.attributes_mut().retain(|attribute| !is_server(attribute));
+}
+
+/// Takes from a function what has been reported and rustc would report once more: `self` where there is none, `...`, and that
+/// it has no body. A body that may use what is gone goes with it.
+pub(crate) fn repair(function: &mut Function, around: Around) {
+    let has_no_self = around == Around::Module && function.signature.receiver().is_some();
+    let needs_body = !function.has_body() && matches!(around, Around::Module | Around::Impl);
+    let is_variadic = function.has_body() && function.signature.variadic.take().is_some();
+    if !(has_no_self || needs_body || is_variadic) {
+        return;
+    }
+    let signature = &mut function.signature;
+    if has_no_self {
+        let inputs = std::mem::take(&mut signature.inputs).into_iter();
+        signature.inputs = inputs.filter(|input| !matches!(input, FnArg::Receiver(_))).collect();
+    }
+    // No name, so that none is unused: a lint that a crate forbids cannot be allowed here.
+    for input in &mut signature.inputs {
+        if let FnArg::Typed(typed) = input {
+            *typed.pat = parse_quote!(_);
+        }
+    }
+    // What never returns is of every type, but it does not name one.
+    if matches!(&signature.output, ReturnType::Type(_, ty) if impl_trait(ty).is_some()) {
+        signature.output = parse_quote!(-> !);
+    }
+    function.body = Group::new(Delimiter::Brace, quote!(loop {})).into();
+}
+
+/// What stands beside the `impl`, or at the end of the module; no enum where its name is taken.
+pub(crate) fn server(item: &ServerItem, is_taken: bool, krate: &CratePath) -> TokenStream {
     let private = &krate.private();
     let mixed = Span::mixed_site();
     let is_free = |name: &str| !item.names().iter().any(|taken| taken == name);
@@ -73,7 +118,7 @@ pub(crate) fn server(item: &ServerItem, krate: &CratePath) -> TokenStream {
         {
             let ty = &block.header.self_ty;
             let Some(ident) = last_segment(ty) else { return TokenStream::new() };
-            let list = tool_enum(&enum_of(&ident), &ident, "", variants, None, private);
+            let list = (!is_taken).then(|| tool_enum(&enum_of(&ident), &ident, "", variants, None, private));
             // One that borrows is none, and would be told so once more.
             let server = lifetime(ty).is_none().then(|| {
                 quote_spanned! {mixed=>

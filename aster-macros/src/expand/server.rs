@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 
 use super::callable::{deprecated, located, spec};
 use super::{location, option};
-use crate::check::name;
+use crate::check::{self, name};
 use crate::model::{Callable, Server, ServerHome};
 use crate::parse::attr::Kind;
 use crate::path::CratePath;
@@ -92,7 +92,7 @@ fn of_kind(server: &Server, kind: Kind) -> impl Iterator<Item = &Callable> {
 
 /// The name of the tool enum beside an `impl`.
 pub(super) fn enum_of(ident: &Ident) -> Ident {
-    format_ident!("{}Tool", ident.unraw(), span = Span::call_site())
+    Ident::new(&check::server::tool_enum(ident), Span::call_site())
 }
 
 /// The enum of a server's tools, in the order of the source.

@@ -3,6 +3,7 @@
 use quote::quote;
 
 use super::*;
+use crate::parse::source::Around;
 
 fn tool(attribute: TokenStream, tokens: TokenStream) -> Output {
     callable(Kind::Tool, attribute, tokens)
@@ -197,17 +198,132 @@ fn a_method_without_its_server_stays_alone() {
     }
 }
 
+/// What stands for a function that is not right, by what is around it.
+fn repaired(around: Around, function: TokenStream) -> String {
+    let mut function = item::function(function).unwrap();
+    expand::fallback::repair(&mut function, around);
+    let (signature, body) = (&function.signature, &function.body);
+    // What comes before `...` keeps its comma.
+    quote!(#signature #body).to_string().replace(" ,)", ")")
+}
+
 #[test]
-fn a_body_that_is_missing_is_stood_in_for() {
-    let output = tool(
-        quote!(tier = Standard),
+fn what_rustc_would_report_once_more_is_gone() {
+    let is = |around, function: TokenStream, expected: TokenStream| {
+        assert_eq!(repaired(around, function), expected.to_string(), "{around:?}");
+    };
+    use Around::{Extern, Impl, Module, Trait, Unknown};
+    for around in [Module, Impl] {
+        is(
+            around,
+            quote!(
+                fn page(page: &Page) -> u8;
+            ),
+            quote!(
+                fn page(_: &Page) -> u8 {
+                    loop {}
+                }
+            ),
+        );
+        is(
+            around,
+            quote!(
+                fn page(a: u8) -> Vec<impl Sized>;
+            ),
+            quote!(
+                fn page(_: u8) -> ! {
+                    loop {}
+                }
+            ),
+        );
+    }
+    for around in [Trait, Extern, Unknown] {
+        is(
+            around,
+            quote!(
+                fn page(self, page: Page) -> u8;
+            ),
+            quote!(
+                fn page(self, page: Page) -> u8;
+            ),
+        );
+        is(
+            around,
+            quote!(
+                fn page(a: u8, ...);
+            ),
+            quote!(
+                fn page(a: u8, ...);
+            ),
+        );
+    }
+    for around in [Trait, Extern, Unknown, Module, Impl] {
+        is(
+            around,
+            quote!(
+                unsafe fn page(a: u8, ...) {
+                    a
+                }
+            ),
+            quote!(
+                unsafe fn page(_: u8) {
+                    loop {}
+                }
+            ),
+        );
+    }
+    is(
+        Module,
         quote!(
-            #[doc = "Fetches a page."]
-            fn fetch(page: &Page) -> u8;
+            fn page(&self, a: u8) -> impl Sized {
+                self.0
+            }
+        ),
+        quote!(
+            fn page(_: u8) -> ! {
+                loop {}
+            }
         ),
     );
-    assert_eq!(output.1.len(), 2, "{:?}", output.1);
-    assert!(output.0.to_string().ends_with("-> u8 { loop { } }"), "{}", output.0);
+    for around in [Trait, Unknown, Impl] {
+        let method = quote!(
+            fn page(&mut self, a: u8) {
+                self.0 = a
+            }
+        );
+        is(around, method.clone(), method);
+    }
+}
+
+#[test]
+fn a_pair_of_attributes_is_told_at_its_second_name() {
+    let output = mcp_server(
+        quote!(),
+        quote! {
+            #[aster_runtime::mcp_server(name = "web")]
+            impl Web {
+                /// Reads a page.
+                #[mcp_tool(tier = Standard)]
+                fn page(&self) {}
+            }
+        },
+    );
+    assert_eq!(headlines(&output), ["`#[mcp_server]` is given twice"]);
+    assert!(!output.0.to_string().contains("mcp_server"), "it would be expanded once more: {}", output.0);
+}
+
+#[test]
+fn a_second_block_is_no_server_without_tools() {
+    let mut errors = Errors::default();
+    let item = quote! {
+        impl Web {
+            const SERVER: u8 = 1;
+            fn helper() {}
+        }
+    };
+    let item = item::server(item, &mut errors).unwrap();
+    check::server::second(&item, &mut errors);
+    assert!(errors.is_empty());
 }
 
 #[test]
@@ -277,11 +393,26 @@ fn help_knows_the_case() {
         )),
         "help: use `Page`"
     );
+    assert_eq!(
+        help(quote!(
+            fn fetch(page: &kurbo::Path) {}
+        )),
+        "help: use `kurbo::Path`; if it is the context, write `&ToolContext` under its own name"
+    );
     for (borrowed, owned) in [
-        (quote!(&Path), "help: use `PathBuf`"),
+        (quote!(&Path), "help: use `PathBuf`, if `Path` is the standard library's"),
         (quote!(&std::path::Path), "help: use `std::path::PathBuf`"),
-        (quote!(&OsStr), "help: use `OsString`"),
-        (quote!(&mut CStr), "help: use `CString`"),
+        (quote!(&OsStr), "help: use `OsString`, if `OsStr` is the standard library's"),
+        (quote!(&mut core::ffi::CStr), "help: use `core::ffi::CString`"),
+        (quote!(&axum::extract::Path<u8>), "help: use `axum::extract::Path<u8>`"),
+        (quote!(&Option<&str>), "help: use `Option<String>`"),
+        (quote!(Option<&path::Path>), "help: use `path::PathBuf`, if `Path` is the standard library's"),
+        (quote!(&Cow<'_, str>), "help: use `String`"),
+        (quote!(Option<Cow<'a, [u8]>>), "help: use `Option<Vec<u8>>`"),
+        (quote!(&Page<'a>), "help: use an owned type"),
+        (quote!(Page<'a>), "help: use an owned type"),
+        (quote!(&(&str, u8)), "help: use an owned type"),
+        (quote!(&(u8, u8)), "help: use `(u8, u8)`"),
         (quote!(&&str), "help: use `String`"),
         (quote!(&[&str]), "help: use `Vec<String>`"),
         (quote!(&[Option<u8>]), "help: use `Vec<Option<u8>>`"),

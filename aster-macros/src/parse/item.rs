@@ -1,13 +1,10 @@
 //! The items that the attributes stand on. A function's body stays raw tokens: nothing here depends on it, and syntax
 //! that this parser does not know yet is rustc's business.
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{
-    Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, ReceiverKind, Signature, Type, UseTree,
-    Visibility, parse_quote,
-};
+use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, UseTree, Visibility};
 
 use super::attr::Kind;
 use super::doc::{self, Doc};
@@ -50,17 +47,6 @@ pub(crate) struct Parameter {
 impl Function {
     pub(crate) fn has_body(&self) -> bool {
         matches!(self.body, TokenTree::Group(_))
-    }
-
-    /// What stands in for a body that is missing: it has been reported, and outside of a trait rustc would report it once
-    /// more. In a trait, a body may not do with a `Self` that has no size.
-    fn stand_in(&self) -> Option<TokenStream> {
-        let names_self = self.signature.inputs.iter().any(|input| match input {
-            FnArg::Receiver(receiver) => matches!(receiver.kind, ReceiverKind::Value),
-            FnArg::Typed(typed) => has_self(typed.ty.to_token_stream()),
-        });
-        let is_possible = !names_self && !has_self(self.signature.output.to_token_stream());
-        (!self.has_body() && is_possible).then(|| quote!({ loop {} }))
     }
 
     /// What it is published as by an attribute of its own.
@@ -107,20 +93,8 @@ impl ToTokens for Function {
                 reason = "a tool owns its arguments, and its schema shows each of them"
             )]
         };
-        let stand_in = self.stand_in();
-        let unused = stand_in.is_some().then(|| quote!(#[allow(unused_variables, clippy::empty_loop)]));
-        let body = stand_in.unwrap_or_else(|| quote!(#body));
-        tokens.extend(quote!(#(#attributes)* #allowed #unused #taken #visibility #signature #body));
+        tokens.extend(quote!(#(#attributes)* #allowed #taken #visibility #signature #body));
     }
-}
-
-/// Whether `Self` is named.
-fn has_self(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|tree| match tree {
-        TokenTree::Group(group) => has_self(group.stream()),
-        TokenTree::Ident(ident) => ident == "Self",
-        _ => false,
-    })
 }
 
 fn take_parameter(argument: &mut FnArg, options_of_self: &mut Vec<Attribute>) -> Option<Parameter> {
@@ -157,6 +131,11 @@ fn take_attributes(attributes: &mut Vec<Attribute>) -> (Vec<Attribute>, Vec<Attr
 /// What an attribute publishes a function as, under whatever path.
 pub(crate) fn kind(attribute: &Attribute) -> Option<Kind> {
     attribute.path().segments.last().and_then(|segment| Kind::of(&segment.ident))
+}
+
+/// Whether an attribute makes a server, under whatever path.
+pub(crate) fn is_server(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == "mcp_server")
 }
 
 /// The function that the tokens are.
@@ -214,6 +193,32 @@ impl ServerItem {
         })
     }
 
+    pub(crate) fn published_mut(&mut self) -> impl Iterator<Item = &mut Function> {
+        let body = match self {
+            Self::Impl(block) => Some(&mut block.members),
+            Self::Module(module) => module.members.as_mut(),
+        };
+        body.into_iter().flat_map(|body| &mut body.members).filter_map(|member| match member {
+            Member::Published(function) => Some(&mut **function),
+            Member::Other(_) => None,
+        })
+    }
+
+    /// The attributes on the whole.
+    pub(crate) fn attributes(&self) -> &[Attribute] {
+        match self {
+            Self::Impl(block) => &block.header.attrs,
+            Self::Module(module) => &module.header.attrs,
+        }
+    }
+
+    pub(crate) fn attributes_mut(&mut self) -> &mut Vec<Attribute> {
+        match self {
+            Self::Impl(block) => &mut block.header.attrs,
+            Self::Module(module) => &mut module.header.attrs,
+        }
+    }
+
     /// The names that other members have, as far as no macro makes them.
     pub(crate) fn names(&self) -> &[Ident] {
         match self {
@@ -238,23 +243,6 @@ impl ImplBlock {
 }
 
 impl Module {
-    /// Takes `self` from the functions that have it, with the bodies that may use it: it has been reported, and rustc would
-    /// report it once more.
-    pub(crate) fn without_self(mut self) -> Self {
-        for member in self.members.iter_mut().flat_map(|body| &mut body.members) {
-            let Member::Published(function) = member else { continue };
-            if function.signature.receiver().is_none() {
-                continue;
-            }
-            let inputs = std::mem::take(&mut function.signature.inputs);
-            function.signature.inputs =
-                inputs.into_iter().filter(|input| !matches!(input, FnArg::Receiver(_))).collect();
-            function.body = Group::new(Delimiter::Brace, quote!(loop {})).into();
-            function.attributes.push(parse_quote!(#[allow(unused)]));
-        }
-        self
-    }
-
     pub(crate) fn is_inline(&self) -> bool {
         self.members.is_some()
     }

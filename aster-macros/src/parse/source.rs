@@ -1,5 +1,8 @@
-//! The file that a macro stands in, for the one thing that its input does not tell: whether its type is a server already.
-//! rustc would tell it as well, in a dozen errors about what both expansions make.
+//! The file that a macro stands in, for what its input does not tell: what is around a function, and whether a type is a
+//! server already. rustc would tell it as well, in a dozen errors about what the expansions make.
+//!
+//! A file is taken at its word only where it says the same as the macro's input. What a macro makes, or changes, is not
+//! looked for.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -7,12 +10,39 @@ use std::path::Path;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::quote;
 
-use super::item::ImplBlock;
+use super::attr::Kind;
+use super::item::{self, Function, ImplBlock};
 
-/// An `impl` with `#[mcp_server]` on it.
-struct Block {
+/// What is around an item.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Around {
+    /// The file does not tell.
+    #[default]
+    Unknown,
+    /// A module, or a function's body.
+    Module,
+    Impl,
+    Trait,
+    /// A block of functions of another language.
+    Extern,
+}
+
+/// Where a function stands.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Place {
+    pub around: Around,
+    /// What else has its name there, among types and modules: the keyword.
+    pub namesake: Option<String>,
+    /// Whether a function that is published has its name above it. That there are two is rustc's to say.
+    pub is_again: bool,
+}
+
+/// An item with one of our attributes on it.
+struct Marked {
     /// The module or block that it stands in, by number.
     scope: usize,
+    around: Around,
+    is_server: bool,
     /// The line that its attribute begins, where it does.
     line: Option<usize>,
     header: String,
@@ -21,34 +51,58 @@ struct Block {
     conditional: bool,
 }
 
-thread_local! {
-    /// The file that was read last, and its blocks: in a file of many servers each of them asks.
-    static LAST: RefCell<(String, Vec<Block>)> = const { RefCell::new((String::new(), Vec::new())) };
+/// What is in a file.
+#[derive(Default)]
+struct File {
+    scopes: usize,
+    marked: Vec<Marked>,
+    /// The types and modules that are there for certain: their scope, keyword and name.
+    types: Vec<(usize, String, String)>,
 }
 
-/// The attributes below which an item is what it looks like. Any other may be a macro, which may leave it out.
-const PLAIN: [&str; 8] = ["mcp_server", "doc", "allow", "expect", "warn", "deny", "deprecated", "must_use"];
+thread_local! {
+    /// The file that was read last: in a file of many servers and tools each of them asks.
+    static LAST: RefCell<(String, File)> = RefCell::default();
+}
+
+/// The attributes beside our own below which an item is what it looks like. Any other may be a macro, which may leave it out.
+const PLAIN: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "deprecated", "must_use", "derive"];
 
 /// What the mark is called that tells on which line an attribute begins; see [`marked`].
 const LINE: &str = "__aster_line";
 
+/// Where the function stands that is being expanded.
+pub(crate) fn place(function: &Function) -> Place {
+    let place = |file: &File, line| file.place(function, line);
+    read(|_| true, place).unwrap_or_default()
+}
+
+/// The keyword of a type or module that has this name where the server's block stands.
+pub(crate) fn namesake(block: &ImplBlock, name: &str) -> Option<String> {
+    read(|_| true, |file, line| file.own_server(block, line).and_then(|own| file.namesake(own, name)))?
+}
+
 /// Whether another `#[mcp_server]` stands above this one, in the same module, on the same type. Blocks in other modules and
 /// files, below other attributes or made by other macros are not looked for.
 pub(crate) fn is_second(block: &ImplBlock) -> bool {
+    read(has_two, |file, line| file.has_before(block, line)).unwrap_or_default()
+}
+
+/// Asks the file that is being expanded, unless its text shows that it has nothing to say.
+fn read<T>(is_worth_it: fn(&str) -> bool, ask: impl FnOnce(&File, usize) -> T) -> Option<T> {
     if !proc_macro::is_available() {
-        return false;
+        return None;
     }
     let attribute = Span::call_site().unwrap();
     // The examples of a Markdown page are compiled under its name, too.
-    let file = attribute.local_file().filter(|file| is_source(file));
-    let text = file.and_then(|file| std::fs::read_to_string(file).ok());
-    let Some(text) = text.filter(|text| has_two(text)) else { return false };
-    LAST.with_borrow_mut(|(read, blocks)| {
+    let file = attribute.local_file().filter(|file| is_source(file))?;
+    let text = std::fs::read_to_string(file).ok().filter(|text| is_worth_it(text))?;
+    LAST.with_borrow_mut(|(read, file)| {
         if *read != text {
-            *blocks = blocks_of(&text);
+            *file = File::of(&text);
             *read = text;
         }
-        is_second_of(blocks, block, attribute.line())
+        Some(ask(file, attribute.line()))
     })
 }
 
@@ -56,77 +110,126 @@ fn is_source(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "rs")
 }
 
-/// Whether there are two such attributes at all: most files have one.
+/// Whether there are two servers at all: most files have one.
 fn has_two(text: &str) -> bool {
-    text.lines().filter(|line| begins_server(line)).nth(1).is_some()
+    text.lines().filter(|line| begins(line, &["mcp_server"])).nth(1).is_some()
 }
 
-fn begins_server(line: &str) -> bool {
-    line.trim_start().starts_with("#[") && line.contains("mcp_server")
+/// Whether an attribute begins the line that may be one of these.
+fn begins(line: &str, attributes: &[&str]) -> bool {
+    line.trim_start().starts_with("#[") && attributes.iter().any(|attribute| line.contains(attribute))
 }
 
-/// Whether the block whose attribute stands on a line is a second one. What is compared beside the line tells that the file
-/// is the one that is compiled: an example in a doc comment is compiled under the name of the file around it.
-fn is_second_of(blocks: &[Block], block: &ImplBlock, line: usize) -> bool {
-    let ty = &block.header.self_ty;
-    let (header, body) = (flat(quote!(impl #ty)), flat(block.body()));
-    let is_own = |other: &Block| other.line == Some(line) && other.header == header && other.body == body;
-    let Some(at) = blocks.iter().position(is_own) else { return false };
-    let own = &blocks[at];
-    let is_first = |other: &Block| other.scope == own.scope && other.header == header && !other.conditional;
-    !own.conditional && blocks[..at].iter().any(is_first)
-}
-
-/// The text with the number of its line before each such attribute: tokens that are read from a text do not know their lines.
+/// The text with the number of its line before each attribute of ours: tokens that are read from a text do not know their
+/// lines.
 fn marked(text: &str) -> String {
-    let lines = text.lines().enumerate().map(|(at, line)| match begins_server(line) {
+    const OURS: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_prompt"];
+    let lines = text.lines().enumerate().map(|(at, line)| match begins(line, &OURS) {
         true => format!("#[{LINE} = {}]{line}\n", at + 1),
         false => format!("{line}\n"),
     });
     lines.collect()
 }
 
-/// The blocks of a file; none where it cannot be taken apart.
-fn blocks_of(text: &str) -> Vec<Block> {
-    let (mut blocks, mut scopes) = (Vec::new(), 0);
-    if let Ok(file) = marked(text).parse() {
-        collect(file, &mut scopes, &mut blocks);
+impl File {
+    /// A file's content; nothing where it cannot be taken apart.
+    fn of(text: &str) -> Self {
+        let mut file = Self::default();
+        if let Ok(tokens) = marked(text).parse() {
+            file.collect(tokens, Around::Module);
+        }
+        file
     }
-    blocks
-}
 
-/// Adds the blocks of one scope, and of those inside of it.
-fn collect(tokens: TokenStream, scopes: &mut usize, blocks: &mut Vec<Block>) {
-    *scopes += 1;
-    let scope = *scopes;
-    let mut item = Item::default();
-    let mut trees = tokens.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        match tree {
-            TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                // `#![…]` and `//!` say something of what is around them, and nothing of the item after them.
-                let is_inner = trees.next_if(|tree| is_punct(tree, '!')).is_some();
-                if let Some(TokenTree::Group(attribute)) = trees.next_if(is_bracket)
-                    && !is_inner
-                {
-                    item.attribute(attribute.stream());
+    /// The keyword of a type or module that has this name where an item stands.
+    fn namesake(&self, beside: &Marked, name: &str) -> Option<String> {
+        let is_it = |(scope, _, other): &&(usize, String, String)| *scope == beside.scope && other == name;
+        self.types.iter().find(is_it).map(|(_, keyword, _)| keyword.clone())
+    }
+
+    /// Where the function stands whose attribute begins a line. What is compared beside the line tells that the file is the one
+    /// that is compiled: an example in a doc comment is compiled under the name of the file around it.
+    fn place(&self, function: &Function, line: usize) -> Place {
+        let name = format!("fn {} ", function.signature.ident);
+        let body = body(&function.body);
+        let is_own = |other: &&Marked| {
+            !other.is_server && other.line == Some(line) && other.header.contains(&name) && other.body == body
+        };
+        let Some(own) = self.marked.iter().find(is_own) else { return Place::default() };
+        if own.around != Around::Module {
+            return Place { around: own.around, ..Place::default() };
+        }
+        let is_again = self.before(own).any(|other| !other.is_server && other.header.contains(&name));
+        let namesake = self.namesake(own, &function.signature.ident.to_string());
+        Place { around: own.around, namesake, is_again }
+    }
+
+    /// Whether the block whose attribute begins a line is a second one.
+    fn has_before(&self, block: &ImplBlock, line: usize) -> bool {
+        let Some(own) = self.own_server(block, line) else { return false };
+        self.before(own).any(|other| other.is_server && other.header == own.header)
+    }
+
+    /// The block whose attribute begins a line. It is compared as a function is.
+    fn own_server(&self, block: &ImplBlock, line: usize) -> Option<&Marked> {
+        let ty = &block.header.self_ty;
+        let (header, body) = (flat(quote!(impl #ty)), flat(block.body()));
+        let is_own = |other: &&Marked| {
+            other.is_server && other.line == Some(line) && other.header == header && other.body == body
+        };
+        self.marked.iter().find(is_own)
+    }
+
+    /// What stands before an item in its scope, unless one of both may not be there.
+    fn before<'a>(&'a self, own: &'a Marked) -> impl Iterator<Item = &'a Marked> {
+        let before = self.marked.iter().take_while(|other| !std::ptr::eq(*other, own));
+        before.filter(|other| other.scope == own.scope && !other.conditional && !own.conditional)
+    }
+
+    /// Adds the items of one scope, and of those inside of it.
+    fn collect(&mut self, tokens: TokenStream, around: Around) {
+        self.scopes += 1;
+        let scope = self.scopes;
+        let mut item = Item::default();
+        let mut trees = tokens.into_iter().peekable();
+        while let Some(tree) = trees.next() {
+            match tree {
+                TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                    // `#![…]` and `//!` say something of what is around them, and nothing of the item after them.
+                    let is_inner = trees.next_if(|tree| is_punct(tree, '!')).is_some();
+                    if let Some(TokenTree::Group(attribute)) = trees.next_if(is_bracket)
+                        && !is_inner
+                    {
+                        item.attribute(attribute.stream());
+                    }
                 }
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                    let item = std::mem::take(&mut item);
+                    // What stands in a macro's braces is the macro's.
+                    if !item.before.clone().into_iter().any(|tree| is_punct(&tree, '!')) {
+                        self.collect(group.stream(), item.inside(around));
+                        self.add(item, scope, around, &group.into());
+                    }
+                }
+                tree if is_punct(&tree, ';') => {
+                    self.add(std::mem::take(&mut item), scope, around, &tree);
+                }
+                other => item.before.extend([other]),
             }
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                let Item { mark: line, is_server, conditional, before } = std::mem::take(&mut item);
-                let header = flat(before);
-                // What stands in a macro's braces is the macro's.
-                if header.contains('!') {
-                    continue;
-                }
-                collect(group.stream(), scopes, blocks);
-                if is_server {
-                    let body = flat(group.stream());
-                    blocks.push(Block { scope, line, header, body, conditional });
-                }
-            }
-            tree if is_punct(&tree, ';') => item = Item::default(),
-            other => item.before.extend([other]),
+        }
+    }
+
+    fn add(&mut self, item: Item, scope: usize, around: Around, end: &TokenTree) {
+        const TYPES: [&str; 6] = ["struct", "enum", "union", "trait", "type", "mod"];
+        let Item { published, line, conditional, before, .. } = item;
+        if let Some(is_server) = published {
+            let (header, body) = (flat(before), body(end));
+            self.marked.push(Marked { scope, around, is_server, line, header, body, conditional });
+        } else if let Some(keyword) = item::keyword(before.clone()).filter(|_| !conditional)
+            && TYPES.iter().any(|ty| keyword == ty)
+            && let Some(name) = item::name(before)
+        {
+            self.types.push((scope, keyword.to_string(), name.to_string()));
         }
     }
 }
@@ -134,9 +237,14 @@ fn collect(tokens: TokenStream, scopes: &mut usize, blocks: &mut Vec<Block>) {
 /// An item so far: its attributes, and what else stands before its braces.
 #[derive(Default)]
 struct Item {
+    /// The line of the last attribute that begins one.
     mark: Option<usize>,
-    is_server: bool,
+    /// Whether it is a server or a function that is published, if any.
+    published: Option<bool>,
+    line: Option<usize>,
     conditional: bool,
+    /// Whether what is inside may be changed by another macro.
+    changed: bool,
     before: TokenStream,
 }
 
@@ -144,13 +252,42 @@ impl Item {
     fn attribute(&mut self, attribute: TokenStream) {
         let is_of_path = |tree: &TokenTree| matches!(tree, TokenTree::Ident(_)) || is_punct(tree, ':');
         let path: Vec<TokenTree> = attribute.clone().into_iter().take_while(is_of_path).collect();
-        let Some(last) = path.last().map(ToString::to_string) else { return };
+        let Some(TokenTree::Ident(last)) = path.last() else { return };
         if last == LINE {
             self.mark = attribute.into_iter().last().and_then(|number| number.to_string().parse().ok());
             return;
         }
-        self.is_server |= last == "mcp_server";
-        self.conditional |= !PLAIN.contains(&&*last) || (path.len() > 1 && last != "mcp_server");
+        let is_server = last == "mcp_server";
+        let is_ours = is_server || Kind::of(last).is_some();
+        if is_ours && self.published.is_none() {
+            (self.published, self.line) = (Some(is_server), self.mark);
+        }
+        let is_plain = is_ours || (path.len() == 1 && PLAIN.iter().any(|plain| last == plain));
+        self.conditional |= !is_plain;
+        self.changed |= !is_plain && last != "cfg";
+    }
+
+    /// What is around the items between its braces.
+    fn inside(&self, around: Around) -> Around {
+        if self.changed || around == Around::Unknown {
+            return Around::Unknown;
+        }
+        let is_word = |tree: TokenTree| matches!(tree, TokenTree::Ident(word) if word == "extern");
+        match item::keyword(self.before.clone()) {
+            Some(keyword) if keyword == "impl" => Around::Impl,
+            Some(keyword) if keyword == "trait" => Around::Trait,
+            Some(_) => Around::Module,
+            None if self.before.clone().into_iter().any(is_word) => Around::Extern,
+            None => around,
+        }
+    }
+}
+
+/// What ends an item, without its braces.
+fn body(end: &TokenTree) -> String {
+    match end {
+        TokenTree::Group(group) => flat(group.stream()),
+        other => other.to_string(),
     }
 }
 
@@ -162,10 +299,15 @@ fn is_bracket(tree: &TokenTree) -> bool {
     matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket)
 }
 
-/// Tokens as a text without the spaces between them, which are not the same in a file and in a macro's input.
+/// Tokens as a text without the spaces between them, which are not the same in a file and in a macro's input, and without our
+/// marks.
 fn flat(tokens: TokenStream) -> String {
     let mut text = String::new();
-    for tree in tokens {
+    let mut trees = tokens.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        if is_punct(&tree, '#') && trees.next_if(is_mark).is_some() {
+            continue;
+        }
         match tree {
             TokenTree::Group(group) => {
                 text.push_str(&format!("{:?}{}", group.delimiter(), flat(group.stream())));
@@ -175,6 +317,15 @@ fn flat(tokens: TokenStream) -> String {
         text.push(' ');
     }
     text
+}
+
+fn is_mark(tree: &TokenTree) -> bool {
+    match tree {
+        TokenTree::Group(group) => {
+            matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(first)) if first == LINE)
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -192,7 +343,7 @@ mod tests {
         else {
             panic!("`{own}` is no `impl`")
         };
-        is_second_of(&blocks_of(file), &block, at + 1)
+        File::of(file).has_before(&block, at + 1)
     }
 
     const OWN: &str = "/* own */";
@@ -221,6 +372,88 @@ mod tests {
         assert!(!holds(format!("either! {{ {ONE} {TWO} }}")), "a macro takes one of them");
         assert!(!holds(format!("impl Web {{ fn one(&self) {{}} }} {TWO}")));
         assert!(!holds(format!("{} {TWO}", ONE.replace("Web", "Net"))));
+    }
+
+    #[test]
+    fn a_block_is_compared_without_marks() {
+        let block = "impl Web {\n#[mcp_tool(tier = Standard)]\nfn one(&self) {}\n}";
+        let file = format!("{ONE}#[mcp_server]\n{block}");
+        let item = item::server(block.parse().unwrap(), &mut Errors::default()).unwrap();
+        let ServerItem::Impl(block) = item else { panic!("`{block}` is no `impl`") };
+        assert!(File::of(&file).has_before(&block, 3));
+    }
+
+    #[test]
+    fn an_attribute_that_is_none_of_ours_does_not_move_a_block() {
+        let file = format!("{ONE}#[mcp_server]\n#[allow(x)] // mcp_server\nimpl Web {{}}");
+        let lines: Vec<_> = File::of(&file).marked.iter().map(|item| item.line).collect();
+        assert_eq!(lines, [None, Some(2), Some(3)], "what is inside comes first");
+    }
+
+    /// Where the function `page` stands, whose attribute begins a line of its own.
+    fn place_of_page(file: &str) -> Place {
+        let line = file.lines().position(|line| line.trim() == "#[mcp_tool]").unwrap();
+        let own = file.lines().nth(line + 1).unwrap();
+        File::of(file).place(&item::function(own.parse().unwrap()).unwrap(), line + 1)
+    }
+
+    #[test]
+    fn what_is_around_a_function_is_known_where_the_file_says_it() {
+        const PAGE: &str = "\n#[mcp_tool]\nfn page(query: String) -> [u8; 2] { g!(query) }\n";
+        const DECLARED: &str = "\n#[mcp_tool]\nfn page(&self);\n";
+        let around = |file: String| place_of_page(&file).around;
+        assert_eq!(around(format!("use x; {PAGE}")), Around::Module);
+        assert_eq!(around(format!("#[cfg(unix)] mod a {{ impl X {{}} {PAGE} }}")), Around::Module);
+        assert_eq!(around(format!("impl X {{ fn f() -> impl Y {{ if x {{ {PAGE} }} }} }}")), Around::Module);
+        assert_eq!(around(format!("const X: u8 = {{ {DECLARED} 1 }};")), Around::Module);
+        assert_eq!(around(format!("impl<T> X for Y<T> {{ {PAGE} }}")), Around::Impl);
+        assert_eq!(around(format!("pub trait X: Sized {{ {DECLARED} }}")), Around::Trait);
+        assert_eq!(around(format!("unsafe extern \"C\" {{ {DECLARED} }}")), Around::Extern);
+        assert_eq!(around(format!("#[async_trait] impl X {{ {PAGE} }}")), Around::Unknown);
+        assert_eq!(around(format!("#[other] mod a {{ impl X {{ {PAGE} }} }}")), Around::Unknown);
+        assert_eq!(around(format!("macro! {{ {PAGE} }}")), Around::Unknown);
+        assert_eq!(around(format!("impl X {{ {PAGE}")), Around::Unknown, "it cannot be read");
+    }
+
+    #[test]
+    fn a_type_of_the_name_of_a_function_is_found_beside_it() {
+        const PAGE: &str = "\n#[mcp_tool]\nfn page() {}\n";
+        let namesake = |file: String| place_of_page(&file).namesake;
+        assert_eq!(namesake(format!("{PAGE} mod page;")).as_deref(), Some("mod"));
+        assert_eq!(
+            namesake(format!("#[derive(A)] pub struct page<T>(T); mod a {{}} {PAGE}")).as_deref(),
+            Some("struct")
+        );
+        for other in [
+            "mod pages {}",
+            "fn page() {}",
+            "mod a { enum page {} }",
+            "#[cfg(x)] mod page;",
+            "m!(mod page;);",
+        ] {
+            assert_eq!(namesake(format!("{other} {PAGE}")), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_there_already_is_found() {
+        const PAGE: &str = "\n#[mcp_tool]\nfn page() {}";
+        let is_again = |before: &str| {
+            let file = format!("{before} {PAGE}");
+            let function = item::function("fn page() {}".parse().unwrap()).unwrap();
+            File::of(&file).place(&function, file.lines().count() - 1)
+        };
+        assert!(is_again("#[mcp_prompt(tier = Standard)] pub fn page(x: u8) {}").is_again);
+        for other in [
+            "",
+            "fn page() {}",
+            "#[mcp_tool] fn pages() {}",
+            "#[cfg(x)] #[mcp_tool] fn page() {}",
+            "mod a { #[mcp_tool] fn page() {} }",
+        ] {
+            let place = is_again(other);
+            assert!(!place.is_again && place.around == Around::Module, "{other}");
+        }
     }
 
     #[test]

@@ -97,9 +97,20 @@ impl Part {
         part.tools.retain(|tool| missing(tool).is_none());
         part.resources.retain(|resource| missing(&resource.callable).is_none());
         part.prompts.retain(|prompt| missing(&prompt.callable).is_none());
+        let note = |callable: &Tool| moment(callable)?.note.as_deref();
         for tool in &mut part.tools {
-            if let Some(note) = moment(tool).and_then(|moment| moment.note.as_deref()) {
+            if let Some(note) = note(tool) {
                 *tool = Arc::new(tool.with_note(note));
+            }
+        }
+        for resource in &mut part.resources {
+            if let Some(note) = note(&resource.callable) {
+                *resource = Arc::new(resource.with_note(note));
+            }
+        }
+        for prompt in &mut part.prompts {
+            if let Some(note) = note(&prompt.callable) {
+                *prompt = Arc::new(prompt.with_note(note));
             }
         }
         part.server.tools = part.tools.len();

@@ -33,6 +33,12 @@ impl Resource {
         Self { callable, template, definition: Value::Object(definition), completions: spec.completions }
     }
 
+    /// The same resource with a note at the end of its description.
+    pub(super) fn with_note(&self, note: &str) -> Self {
+        let (callable, definition) = noted(&self.callable, &self.definition, note);
+        Self { callable, definition, template: self.template.clone(), completions: self.completions }
+    }
+
     /// The id, in the same space of names as those of tools.
     #[must_use]
     pub fn id(&self) -> &ToolId {
@@ -99,6 +105,12 @@ impl Prompt {
         Self { callable, definition: Value::Object(definition), completions: spec.completions }
     }
 
+    /// The same prompt with a note at the end of its description.
+    pub(super) fn with_note(&self, note: &str) -> Self {
+        let (callable, definition) = noted(&self.callable, &self.definition, note);
+        Self { callable, definition, completions: self.completions }
+    }
+
     /// The id, in the same space of names as those of tools.
     #[must_use]
     pub fn id(&self) -> &ToolId {
@@ -134,6 +146,13 @@ fn named(callable: &Tool, title: Option<&str>) -> JsonObject {
     definition.extend(title.map(|title| ("title".to_owned(), json!(title))));
     definition.insert("description".to_owned(), json!(callable.description()));
     definition
+}
+
+/// A callable and the definition that is made of it, with a note.
+fn noted(callable: &Tool, definition: &Value, note: &str) -> (Arc<Tool>, Value) {
+    let (callable, mut definition) = (callable.with_note(note), definition.clone());
+    definition["description"] = callable.description().into();
+    (Arc::new(callable), definition)
 }
 
 /// What the author's own function says, or the values that the schema lists; of these what begins with what was typed,

@@ -38,7 +38,7 @@ use crate::gate::egress::Governed;
 use crate::gate::secrets::REDACTED;
 use crate::id::ToolId;
 use crate::provider::{Export, Provider};
-use crate::spec::{Tier, ToolSpec};
+use crate::spec::{MAX_DESCRIPTION, Tier, ToolSpec};
 use crate::text;
 use crate::tool::JsonObject;
 use crate::uri::Template;
@@ -117,12 +117,18 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The same tool with a note at the end of its description. Its pin stays: that is of what was reviewed.
+    /// The same tool with a note at the end of its description, which is cut where there is no room for both. Its pin stays:
+    /// that is of what was reviewed.
     fn with_note(&self, note: &str) -> Self {
         let mut noted = self.clone();
-        let described = |description: &str| format!("{description} {note}").trim_start().to_owned();
-        noted.summary = text::one_line(&described(&self.summary), build::SUMMARY);
-        noted.definition["description"] = described(self.description()).into();
+        let with_note = |cut: fn(&str, usize) -> String, description: &str, most: usize| {
+            let room = most.saturating_sub(note.chars().count() + 1);
+            let is_short = description.chars().count() <= room;
+            let said = if is_short { description.to_owned() } else { cut(description, room) };
+            format!("{said} {note}").trim_start().to_owned()
+        };
+        noted.summary = with_note(text::one_line, &self.summary, build::SUMMARY);
+        noted.definition["description"] = with_note(text::block, self.description(), MAX_DESCRIPTION).into();
         noted
     }
 

@@ -3,41 +3,56 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Rule, id};
-use crate::catalogue::{Catalogue, NativeCatalogue, native_parts, raise};
+use crate::catalogue::{Catalogue, NativeCatalogue, Origin, native_parts, raise};
+use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, inject};
 use crate::scope::{Agent, Scope};
 use crate::spec::ToolSpec;
 
-/// The tools that the manifest, with room for all of it, does not name, and the names in it that are no tools. A list that is
-/// no catalogue has no manifest; see [`problems`](super::problems).
+/// The tools of the list that a call does not arrive at, or that the manifest, with room for all of it, does not name; and the
+/// names in the manifest that are none of them. The list is asked itself, the router for each of its names, and the manifest is
+/// read as a model reads it. A list that is no catalogue has neither router nor manifest; see [`problems`](super::problems).
 #[must_use]
 pub fn manifest(list: &NativeCatalogue) -> Vec<Finding> {
     let Ok(mut parts) = native_parts(list.entries) else { return Vec::new() };
     raise(&mut parts, list.raises);
-    let view = Scope::default().view(&Catalogue::merge(&parts));
-    let config =
-        ProgressiveConfig { available_context_tokens: usize::MAX / 1024, ..ProgressiveConfig::default() };
-    let prompt = inject(&view, &config).map(|injection| injection.prompt).unwrap_or_default();
-    let routable = view.tools().iter().map(|tool| tool.id().to_string()).collect();
-    differences(&prompt, &routable)
+    differences(list, &Catalogue::merge(&parts))
 }
 
-/// A tool is a line that begins with `- ` and its id.
-fn differences(prompt: &str, routable: &BTreeSet<String>) -> Vec<Finding> {
-    let named: BTreeSet<String> = prompt
-        .lines()
-        .filter_map(|line| line.strip_prefix("- ")?.split([':', '(', ' ']).next().map(str::to_owned))
-        .collect();
-    let finding = |id: &String, message: &str| {
+fn differences(list: &NativeCatalogue, catalogue: &Catalogue) -> Vec<Finding> {
+    let view = Scope::default().view(catalogue);
+    let config =
+        ProgressiveConfig { available_context_tokens: usize::MAX / 1024, ..ProgressiveConfig::default() };
+    let mut named = inject(&view, &config).map(|injection| names_in(&injection.prompt)).unwrap_or_default();
+    let finding = |id: &str, message: &str| {
         Finding::new(Rule::Manifest, id, message, "this is a mistake of Aster's; please report it")
     };
-    let silent = routable
-        .difference(&named)
-        .map(|id| finding(id, "it can be called, and the manifest does not name it"));
-    let dead = named
-        .difference(routable)
-        .map(|id| finding(id, "the manifest names it, and nothing can be called by it"));
-    silent.chain(dead).collect()
+    let mut found = Vec::new();
+    for tool in list.entries.iter().flat_map(|entry| entry.tools()) {
+        let id = ToolId::new(tool.server, tool.name);
+        let answers = view.get(&id).is_some_and(|routed| match routed.origin() {
+            Origin::Native(spec) => spec.location == tool.location && spec.name == tool.name,
+            Origin::Mounted | Origin::External => false,
+        });
+        match (answers, named.remove(id.as_str())) {
+            (true, true) => {}
+            (true, false) => {
+                found.push(finding(id.as_str(), "it can be called, and the manifest does not name it"))
+            }
+            (false, true) => {
+                found.push(finding(id.as_str(), "the manifest names it, and a call does not arrive at it"));
+            }
+            (false, false) => found.push(finding(id.as_str(), "it is listed, and cannot be called")),
+        }
+    }
+    found.extend(named.iter().map(|id| finding(id, "the manifest names it, and it is not listed")));
+    found
+}
+
+/// The tools in a manifest: lines that begin with `- ` and an id.
+fn names_in(prompt: &str) -> BTreeSet<String> {
+    let lines = prompt.lines().filter_map(|line| line.strip_prefix("- "));
+    lines.filter_map(|line| line.split([':', '(', ' ']).next().map(str::to_owned)).collect()
 }
 
 /// What is given to no agent, and what an agent is given in vain: a group in which nothing stands, a tool that the list does not
@@ -111,22 +126,78 @@ pub fn agents(list: &NativeCatalogue, agents: &[Agent]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::__private::Location;
+    use crate::catalogue::Reason;
+    use crate::spec::{Annotations, Entry, Tier};
+
+    const fn tool(name: &'static str, line: u32) -> ToolSpec {
+        ToolSpec {
+            server: "web",
+            name,
+            title: None,
+            description: "Reads the web.",
+            tier: Tier::Standard,
+            group: None,
+            annotations: Annotations {
+                read_only: None,
+                destructive: None,
+                idempotent: None,
+                open_world: None,
+            },
+            timeout: None,
+            hot: false,
+            alias: None,
+            egress: &[],
+            url_arguments: &[],
+            free_arguments: &[],
+            path_arguments: &[],
+            secret_arguments: &[],
+            whole: false,
+            input_schema: || serde_json::json!({"type": "object"}),
+            output_schema: || None,
+            call: |_| unreachable!("nothing is called"),
+            location: Location { file: "web.rs", line, package: "web" },
+        }
+    }
+
+    static FETCH: ToolSpec = tool("fetch", 1);
+    static SEARCH: ToolSpec = tool("search", 2);
+    static OTHER_FETCH: ToolSpec = tool("fetch", 3);
+    const BOTH: NativeCatalogue =
+        NativeCatalogue { entries: &[Entry::Tool(&FETCH), Entry::Tool(&SEARCH)], ..NativeCatalogue::EMPTY };
+
+    fn told(list: &NativeCatalogue, catalogue: &Catalogue) -> Vec<String> {
+        let told = |finding: &Finding| format!("{} {}", finding.subject, finding.message);
+        differences(list, catalogue).iter().map(told).collect()
+    }
 
     #[test]
-    fn a_manifest_that_differs_is_told_in_both_directions() {
-        let routable = ["web/search", "web/fetch"].map(str::to_owned).into();
+    fn a_list_a_router_and_a_manifest_that_differ_are_told_in_all_directions() {
+        assert_eq!(manifest(&BOTH), []);
+        let of = |entries| Catalogue::merge(&native_parts(entries).unwrap());
+        const SEARCH_ALONE: NativeCatalogue =
+            NativeCatalogue { entries: &[Entry::Tool(&SEARCH)], ..NativeCatalogue::EMPTY };
+        assert_eq!(
+            told(&SEARCH_ALONE, &of(BOTH.entries)),
+            ["web/fetch the manifest names it, and it is not listed"]
+        );
+        assert_eq!(told(&BOTH, &of(SEARCH_ALONE.entries)), ["web/fetch it is listed, and cannot be called"]);
+        let of_others = of(&[Entry::Tool(&OTHER_FETCH), Entry::Tool(&SEARCH)]);
+        assert_eq!(
+            told(&BOTH, &of_others),
+            ["web/fetch the manifest names it, and a call does not arrive at it"]
+        );
+        let mut parts = native_parts(BOTH.entries).unwrap();
+        for part in &mut parts {
+            part.leave_out(|tool| (tool.id().tool() == "search").then_some(Reason::Missing("name")));
+        }
+        assert_eq!(told(&BOTH, &Catalogue::merge(&parts)), ["web/search it is listed, and cannot be called"]);
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_a_model_reads_it() {
         let prompt =
             "# Tools\n\n## Servers\nweb (2 tools)\n- web/search(query: string): Searches.\n- web/old: Gone.";
-        let told: Vec<String> = differences(prompt, &routable)
-            .iter()
-            .map(|finding| format!("{} {}", finding.subject, finding.message))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                "web/fetch it can be called, and the manifest does not name it",
-                "web/old the manifest names it, and nothing can be called by it"
-            ]
-        );
+        assert_eq!(names_in(prompt), ["web/old", "web/search"].map(str::to_owned).into());
     }
 }

@@ -6,6 +6,7 @@
 
 mod linked;
 mod manifest;
+mod names;
 mod packages;
 mod urls;
 mod words;
@@ -18,12 +19,14 @@ use serde_json::Value;
 
 pub use linked::listed;
 pub use manifest::{agents, manifest};
+pub use names::names;
 pub use packages::unlinked;
 pub use urls::urls;
-pub use words::{MAX_DESCRIPTION, descriptions};
+pub use words::descriptions;
 
 use crate::catalogue::{NativeCatalogue, native_parts};
 use crate::pointer;
+pub use crate::spec::MAX_DESCRIPTION;
 use crate::spec::{Location, ToolSpec};
 
 /// A rule that a catalogue or a binary breaks.
@@ -48,9 +51,11 @@ pub enum Rule {
     Same,
     /// A parameter has a description.
     Parameter,
+    /// What is inside of a parameter has names that providers take of parameters.
+    Name,
     /// A parameter that takes a URL stands under egress.
     Egress,
-    /// The manifest names exactly the tools that can be called.
+    /// The tools of the list, those that can be called and those that the manifest names are the same.
     Manifest,
     /// Every group is given to an agent, and every agent is given something.
     Agents,

@@ -4,10 +4,7 @@ use serde_json::Value;
 
 use super::{Field, Finding, Rule, fields, id, letters};
 use crate::catalogue::NativeCatalogue;
-use crate::spec::{Entry, ToolSpec};
-
-/// The most characters that a description may have: all of it may stand in a manifest.
-pub const MAX_DESCRIPTION: usize = 1024;
+use crate::spec::{Entry, MAX_DESCRIPTION, ToolSpec};
 
 /// What stands where a description is still to be written, and how a longer one begins that says so. The macros have the same
 /// words.

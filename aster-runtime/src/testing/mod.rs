@@ -52,7 +52,8 @@ pub const BLESS: &str = "ASTER_BLESS";
 /// | `server_crates_are_linked` | a package that publishes tools is a dependency, and not linked |
 /// | `descriptions_say_something` | one is missing, a placeholder, a name, too long, or another tool's |
 /// | `urls_are_under_egress` | a parameter takes a URL that the gate does not look at |
-/// | `the_manifest_names_what_can_be_called` | it names more or less |
+/// | `names_are_plain` | a property inside of a parameter has a name that providers refuse of parameters |
+/// | `the_manifest_names_what_can_be_called` | it names more or less than is listed, or a call arrives elsewhere |
 /// | `agents_are_given_what_there_is` | a group is given to none of `agents`, or an agent something that is not there |
 /// | `what_was_reviewed_is_what_there_is` | a tier, group, hint, schema or what a provider loses of one differs from the committed snapshot |
 /// | `the_document_is_current` | `TOOLS.md` is not what the catalogue would write; `ASTER_BLESS=1` writes it |
@@ -137,6 +138,12 @@ macro_rules! catalogue_tests {
         #[$crate::__private::test]
         fn urls_are_under_egress() {
             __SUITE.urls_are_under_egress();
+        }
+
+        $(#[$meta])*
+        #[$crate::__private::test]
+        fn names_are_plain() {
+            __SUITE.names_are_plain();
         }
 
         $(#[$meta])*
@@ -236,8 +243,12 @@ impl Suite<'_> {
         self.hold(&[Rule::Egress], lint::urls(&self.catalogue));
     }
 
-    /// See [`lint::manifest`]. Nothing that stands in a list makes it fail: both sides are made of the list, and it holds Aster to
-    /// writing the same on each.
+    /// See [`lint::names`].
+    pub fn names_are_plain(&self) {
+        self.hold(&[Rule::Name], lint::names(&self.catalogue));
+    }
+
+    /// See [`lint::manifest`]. It holds Aster to what it promises of any list; no list that is a catalogue is known to break it.
     pub fn the_manifest_names_what_can_be_called(&self) {
         self.hold(&[Rule::Manifest], lint::manifest(&self.catalogue));
     }

@@ -11,6 +11,9 @@ use crate::text;
 /// What all servers of a host say of theirs at the moment.
 pub(crate) type Moments = BTreeMap<ToolId, Moment>;
 
+/// Where they say it, and where it is heard.
+pub(crate) type SharedMoments = Arc<watch::Sender<Moments>>;
+
 /// What is said of one callable at the moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -24,8 +27,8 @@ pub(crate) struct Moment {
 const SAID: usize = 200;
 
 /// Where a native server says which of its tools, resources and prompts are offered: all, until it withholds some. What is
-/// withheld answers like what does not exist. A note is added to the description of a tool, such as which provider answers at
-/// the moment. Of either clients hear that the list has changed. Cheap to clone.
+/// withheld answers like what does not exist. A note is added to a description, such as which provider answers at the moment. Of
+/// either clients hear that the list has changed. Cheap to clone.
 ///
 /// A server gets it in its [`ServerEnv`](super::ServerEnv), a tool by
 /// [`ToolContext::availability`](super::ToolContext::availability).
@@ -53,13 +56,13 @@ const SAID: usize = 200;
 #[derive(Debug, Clone, Default)]
 pub struct Availability {
     server: Arc<str>,
-    moments: Arc<watch::Sender<Moments>>,
+    moments: SharedMoments,
 }
 
 impl Availability {
     /// That of one server; without a host nobody hears of it.
     #[must_use]
-    pub(crate) fn new(server: &str, moments: Arc<watch::Sender<Moments>>) -> Self {
+    pub(crate) fn new(server: &str, moments: SharedMoments) -> Self {
         Self { server: server.into(), moments }
     }
 
@@ -74,9 +77,9 @@ impl Availability {
         self.change(name, |moment| moment.withheld = None);
     }
 
-    /// Adds a note to the description of the tool of this name, in place of the one before; an empty one takes it away. It is
-    /// one line of at most 200 characters. The tool stays the one that was reviewed: its [digest](crate::catalogue::Tool::digest) is
-    /// of what it says of itself without the note.
+    /// Adds a note to the description of the tool, resource or prompt of this name, in place of the one before; an empty one takes
+    /// it away. It is one line of at most 200 characters; where there is no room for both, the description is cut. A tool stays the
+    /// one that was reviewed: its [digest](crate::catalogue::Tool::digest) is of what it says of itself without the note.
     pub fn note(&self, name: &str, note: &str) {
         let note = Some(text::one_line(note, SAID)).filter(|note| !note.is_empty());
         self.change(name, |moment| moment.note = note);

@@ -26,7 +26,7 @@ pub use ask::{
     Sampling,
 };
 pub use availability::Availability;
-pub(crate) use availability::Moments;
+pub(crate) use availability::{Moments, SharedMoments};
 pub use context::{ASK_LIMIT, ASK_TIMEOUT, ClientLink, LogLevel, ResourceUpdates, ToolContext};
 pub(crate) use limit::TimeLimit;
 pub use prompt::{IntoPrompt, PromptMessage, Suggestions};

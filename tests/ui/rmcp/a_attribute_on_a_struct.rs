@@ -1,0 +1,6 @@
+use rmcp::tool;
+
+#[tool(description = "A page.")]
+struct Page;
+
+fn main() {}
