@@ -3,8 +3,8 @@
 #![deny(unused_crate_dependencies)]
 
 use {
-    aster_macros as _, insta as _, prettyplease as _, proc_macro2 as _, quote as _, regex_syntax as _, schemars as _, serde as _,
-    syn as _,
+    aster_macros as _, insta as _, prettyplease as _, proc_macro2 as _, quote as _, regex_syntax as _, rmcp as _,
+    schemars as _, serde as _, syn as _,
 };
 
 use aster_runtime::mcp_tool;
