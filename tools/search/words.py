@@ -64,6 +64,16 @@ def stems_of(text, language):
         run = re.findall(r"[\u30a0-\u30ff]+|[\u3040-\u309f]+|[\u3400-\u9fff\uac00-\ud7a3]+", text)
         run = next((part for part in run if not re.match(r"[\u3040-\u309f]", part)), run[0])
         return [run if re.match(r"[\u30a0-\u30ff]", run) or len(run) <= 2 else run[-2:]]
-    stemmer = snowballstemmer.stemmer(language)
-    words = [word for word in raw(text)]
-    return [plain(stemmer.stemWord(word) if len(word.encode()) >= 3 else word) for word in words]
+    stemmer = turkish if language == "turkish" else snowballstemmer.stemmer(language).stemWord
+    return [plain(stemmer(word) if len(word.encode()) >= 3 else word) for word in raw(text)]
+
+
+def turkish(word):
+    """Snowball's stem, and that of the verb without its ending as long as it has one."""
+    snowball = snowballstemmer.stemmer("turkish").stemWord
+    word = snowball(word)
+    while found := re.fullmatch(r"(..+?)([ıiuü]yor|m[ae]k?|[ıiuüae]r)", word):
+        if not re.search("[aeıioöuü]", found[1]):
+            break
+        word = snowball(found[1])
+    return word
