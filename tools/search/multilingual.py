@@ -7,7 +7,11 @@ latter: the same tools with English texts, and the same questions (`pair`).
 
 import json
 import pathlib
+import re
 import sys
+from collections import defaultdict
+
+from words import STOP
 
 LANGUAGES = {"zh": "chinese", "ja": "japanese", "tr": "turkish", "en": "english"}
 
@@ -77,6 +81,15 @@ def translated():
             yield concept, language, name, text, own, english
 
 
+def says_words(query, tool):
+    """Whether a question says a whole word of its tool, in whatever form: by spelling alone, and not by what a search makes of it.
+    Of Chinese and Japanese two characters in a row, of others four letters at the start of a word, or all of three."""
+    query, tool = (text.lower().replace("_", " ") for text in (query, f"{tool['name']} {tool['description']}"))
+    pairs = {pair for pair in map("".join, zip(query, query[1:])) if re.fullmatch(r"[\u30a0-\u30ff\u3400-\u9fff]{2}", pair)}
+    starts = {word[:4] for word in re.findall(r"\w+", query) if len(word) > 2 and word not in STOP}
+    return any(pair in tool for pair in pairs) or bool(starts & {word[:4] for word in re.findall(r"\w+", tool)})
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     captured = [json.loads(line) for line in open(out / "golden/tools.jsonl", encoding="utf-8")]
@@ -86,6 +99,12 @@ def main():
         for tool in json.load(open(out / f"../tools/{name}.json", encoding="utf-8")):
             tools.append({"id": f"{server}:{tool['name']}", "server": server} | {key: tool[key] for key in ("name", "description")})
     known = {tool["id"] for tool in tools}
+    # Of a pair both must say one, or neither is counted.
+    whole = defaultdict(lambda: True)
+    for concept, language, name, text, asked, _ in translated():
+        for number, query in enumerate(asked, 1):
+            said = says_words(query, {"name": name, "description": text})
+            whole[language, f"{concept} {number}"] = said
     for at, (code, language) in enumerate(LANGUAGES.items()):
         own, queries = [], []
         if code != "en":
@@ -99,7 +118,9 @@ def main():
             gold = f"local:{name}"
             own.append({"id": gold, "server": "local", "name": name, "description": text})
             for number, query in enumerate(asked, 1):
-                queries.append({"query": query, "gold": [gold], "kind": "own", "pair": f"{concept} {number}"})
+                pair = f"{concept} {number}"
+                kind = "own" if whole[code, pair] and whole["en", pair] else "own, in other words"
+                queries.append({"query": query, "gold": [gold], "kind": kind, "pair": pair})
             queries += [{"query": query, "gold": [gold], "kind": "crossing"} for query in english]
         (out / language).mkdir(exist_ok=True)
         for file, lines in (("tools", tools + own), ("queries", queries)):
