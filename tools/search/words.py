@@ -69,11 +69,12 @@ def stems_of(text, language):
 
 
 def turkish(word):
-    """Snowball's stem, and that of the verb without its ending as long as it has one."""
+    """What is left when neither Snowball nor the list of verbs' endings has anything to strip; three letters stay."""
     snowball = snowballstemmer.stemmer("turkish").stemWord
-    word = snowball(word)
-    while found := re.fullmatch(r"(..+?)([ıiuü]yor|m[ae]k?|[ıiuüae]r)", word):
-        if not re.search("[aeıioöuü]", found[1]):
-            break
-        word = snowball(found[1])
-    return word
+    while True:
+        shorter = snowball(word)
+        if not len(word.encode()) > len(shorter.encode()) or len(shorter) < 3:
+            shorter = re.sub("([ıiuü]yor|m[ae]k?|(?<=[aeıioöuü])r)$", "", word)
+        if shorter == word or len(shorter) < 3:
+            return word
+        word = shorter

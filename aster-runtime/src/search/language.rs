@@ -64,24 +64,29 @@ impl Language {
 
 /// Snowball's stemmer knows the endings of Turkish nouns. Those of verbs are ours, without which an order does not find what
 /// says that it does it: "çevir" is "translate", and "çevirir" is "translates".
-const TURKISH_VERB_ENDINGS: [&str; 14] =
-    ["ıyor", "iyor", "uyor", "üyor", "mak", "mek", "ma", "me", "ır", "ir", "ur", "ür", "ar", "er"];
+const TURKISH_VERB_ENDINGS: [&str; 8] = ["ıyor", "iyor", "uyor", "üyor", "mak", "mek", "ma", "me"];
 
+/// Strips endings until none is left, or what one form has lost another keeps: "araba" would be "arap", and "arabayla"
+/// "araba". Three letters stay: of "oda" an "o" would.
 fn turkish_stem(word: &str) -> String {
     let snowball = Turkish.stemmer();
-    let mut stem = snowball.stem(word).into_owned();
-    // What stands before an ending may have one itself.
-    while let Some(shorter) = without_verb_ending(&stem) {
-        stem = snowball.stem(shorter).into_owned();
+    let is_stem = |stem: &str| stem.chars().nth(2).is_some();
+    let mut stem = word.to_owned();
+    loop {
+        let noun = snowball.stem(&stem);
+        let shorter = if noun.len() < stem.len() && is_stem(&noun) { &*noun } else { verb(&stem) };
+        if shorter.len() == stem.len() || !is_stem(shorter) {
+            return stem;
+        }
+        stem = shorter.to_owned();
     }
-    stem
 }
 
-/// A verb without its ending: at least two letters, one of them a vowel.
-fn without_verb_ending(word: &str) -> Option<&str> {
-    let is_vowel = |c: char| "aeıioöuü".contains(c);
-    let rest = TURKISH_VERB_ENDINGS.iter().find_map(|ending| word.strip_suffix(ending))?;
-    (rest.chars().count() > 1 && rest.chars().any(is_vowel)).then_some(rest)
+/// A Turkish verb without its ending, if it has one.
+fn verb(word: &str) -> &str {
+    let rest = TURKISH_VERB_ENDINGS.iter().find_map(|ending| word.strip_suffix(ending));
+    let present = || word.strip_suffix('r').filter(|rest| rest.ends_with(['a', 'e', 'ı', 'i', 'o', 'ö', 'u', 'ü']));
+    rest.or_else(present).unwrap_or(word)
 }
 
 /// The words of each language that say nothing of what a text is about.
@@ -220,7 +225,7 @@ mod tests {
         assert_eq!(English.stem("repositories"), English.stem("repository"));
         assert_eq!(Turkish.stem("dosyaları"), Turkish.stem("dosyalar"));
         for (order, says_it) in
-            [("çevir", "çevirir"), ("değiştir", "değiştirir"), ("gönder", "gönderiyor"), ("bul", "bulmak")]
+            [("çevir", "çevirir"), ("değiştir", "değiştirir"), ("gönder", "gönderiyor"), ("araba", "arabayla")]
         {
             assert_eq!(Turkish.stem(order), Turkish.stem(says_it));
         }

@@ -174,7 +174,8 @@ impl Lexical {
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
-        if own.is_none() && self.settings.stems && !is_plain_number(&word.text) {
+        // An English word is looked up as one; others may stand in the tools in another form.
+        if known.is_none_or(|_| own.is_none()) && self.settings.stems && !is_plain_number(&word.text) {
             for language in self.index.languages() {
                 for term in self.forms(&word.text, *language) {
                     self.add(&mut group, term, 1.0);
