@@ -110,11 +110,14 @@ fn what_crosses_languages_does_not_fall() {
 #[test]
 fn a_language_finds_its_own_tools_as_well_as_english_does() {
     for set in ["chinese", "japanese", "turkish"] {
-        let own: HashSet<String> =
-            lines(set, "queries.jsonl").iter().filter_map(|query| Some(query["pair"].as_str()?.to_owned())).collect();
+        let own: HashSet<String> = lines(set, "queries.jsonl")
+            .iter()
+            .filter_map(|query| Some(query["pair"].as_str()?.to_owned()))
+            .collect();
         assert!(own.len() >= 40, "{set}: {}", own.len());
         let (found, gain) = figures(set, |query| query["kind"] == "own");
-        let (twins_found, twins_gain) = figures("english", |query| query["pair"].as_str().is_some_and(|pair| own.contains(pair)));
+        let (twins_found, twins_gain) =
+            figures("english", |query| query["pair"].as_str().is_some_and(|pair| own.contains(pair)));
         println!("{set}: found {found:.3}, nDCG@10 {gain:.3}, in English {twins_found:.3}, {twins_gain:.3}");
         assert!(found >= twins_found, "{set}: found {found:.3}, in English {twins_found:.3}");
         assert!(gain >= twins_gain, "{set}: nDCG@10 {gain:.3}, in English {twins_gain:.3}");

@@ -10,7 +10,9 @@ pub(super) struct Digests(Vec<u64>);
 
 impl Digests {
     pub(super) fn new<'a>(texts: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
-        Self::sorted(texts.into_iter().map(|(text, place)| u64::from(digest(text)) << 32 | u64::from(place)).collect())
+        Self::sorted(
+            texts.into_iter().map(|(text, place)| u64::from(digest(text)) << 32 | u64::from(place)).collect(),
+        )
     }
 
     fn sorted(mut all: Vec<u64>) -> Self {
@@ -29,7 +31,10 @@ impl Digests {
     pub(super) fn of(&self, text: &str) -> impl Iterator<Item = u32> {
         let digest = digest(text);
         let from = self.0.partition_point(|&entry| ((entry >> 32) as u32) < digest);
-        self.0[from..].iter().take_while(move |&&entry| (entry >> 32) as u32 == digest).map(|&entry| entry as u32)
+        self.0[from..]
+            .iter()
+            .take_while(move |&&entry| (entry >> 32) as u32 == digest)
+            .map(|&entry| entry as u32)
     }
 }
 

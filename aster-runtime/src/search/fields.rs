@@ -69,12 +69,7 @@ fn start(text: &str) -> &str {
 }
 
 /// What a schema says so many levels deep, and its description if it is one of a parameter's own.
-fn parameters<'a>(
-    schema: &'a Value,
-    depth: usize,
-    is_parameter: bool,
-    text: &mut dyn FnMut(Field, &'a str),
-) {
+fn parameters<'a>(schema: &'a Value, depth: usize, is_parameter: bool, text: &mut dyn FnMut(Field, &'a str)) {
     let Some(schema) = schema.as_object() else { return };
     for (key, value) in schema {
         match (key.as_str(), value) {

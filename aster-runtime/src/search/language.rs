@@ -85,7 +85,8 @@ fn turkish_stem(word: &str) -> String {
 /// A Turkish verb without its ending, if it has one.
 fn verb(word: &str) -> &str {
     let rest = TURKISH_VERB_ENDINGS.iter().find_map(|ending| word.strip_suffix(ending));
-    let present = || word.strip_suffix('r').filter(|rest| rest.ends_with(['a', 'e', 'ı', 'i', 'o', 'ö', 'u', 'ü']));
+    let present =
+        || word.strip_suffix('r').filter(|rest| rest.ends_with(['a', 'e', 'ı', 'i', 'o', 'ö', 'u', 'ü']));
     rest.or_else(present).unwrap_or(word)
 }
 
@@ -224,9 +225,12 @@ mod tests {
     fn each_language_has_its_stems() {
         assert_eq!(English.stem("repositories"), English.stem("repository"));
         assert_eq!(Turkish.stem("dosyaları"), Turkish.stem("dosyalar"));
-        for (order, says_it) in
-            [("çevir", "çevirir"), ("değiştir", "değiştirir"), ("gönder", "gönderiyor"), ("araba", "arabayla")]
-        {
+        for (order, says_it) in [
+            ("çevir", "çevirir"),
+            ("değiştir", "değiştirir"),
+            ("gönder", "gönderiyor"),
+            ("araba", "arabayla"),
+        ] {
             assert_eq!(Turkish.stem(order), Turkish.stem(says_it));
         }
         assert_eq!(Spanish.stem("canciones"), Spanish.stem("canción"));

@@ -177,7 +177,8 @@ impl<'a> Ledger<'a> {
         let mut best = Best { keys: BinaryHeap::new(), limit };
         let mut opened = 0;
         let Room { most, last, .. } = &self.room;
-        let bases = most.scores.iter().zip(&most.covered).map(|(&score, &covered)| self.bounds.base(score, covered));
+        let bases =
+            most.scores.iter().zip(&most.covered).map(|(&score, &covered)| self.bounds.base(score, covered));
         let occupied = bases.zip(last).zip(self.first..).filter(|((_, last), _)| **last > 0);
         let keys: Vec<u64> = occupied.map(|((base, _), block)| pack(base, block)).collect();
         let mut blocks = BinaryHeap::from(keys);
@@ -230,7 +231,8 @@ impl<'a> Ledger<'a> {
                 let &Lookup { factor, covered, .. } = lookup(occurrence);
                 let (tools, impacts) = self.postings.entry(occurrence.entry as usize);
                 let said = tools.iter().zip(impacts);
-                let said = said.map(|(&tool, &impact)| (usize::from(tool) % BLOCK, factor * f32::from(impact)));
+                let said =
+                    said.map(|(&tool, &impact)| (usize::from(tool) % BLOCK, factor * f32::from(impact)));
                 if group.len() == 1 {
                     said.for_each(|(at, score)| sums.add(at, score, covered));
                 } else {

@@ -369,7 +369,13 @@ mod tests {
         let lexical = Lexical::new(&view);
         let plan = lexical.plan("list recipes");
         let bounds = Bounds { query_coverage: 0.5, name_coverage: 0.25, meaning: 0.0 };
-        let ledger = Ledger::new(lexical.index.postings(), &plan.groups, lexical.places(None), bounds, Room::default());
+        let ledger = Ledger::new(
+            lexical.index.postings(),
+            &plan.groups,
+            lexical.places(None),
+            bounds,
+            Room::default(),
+        );
         let opened = |limit| ledger.best(limit, &|_, base, _| Some(base)).1;
         assert_eq!([opened(1), opened(2)], [1, view.tools().len().div_ceil(BLOCK)]);
     }

@@ -169,7 +169,9 @@ pub(super) fn without_accents(word: &str) -> Cow<'_, str> {
 pub(crate) fn bare(text: &str) -> String {
     if text.is_ascii() {
         let mut bare = String::with_capacity(text.len());
-        bare.extend(text.bytes().filter(u8::is_ascii_alphanumeric).map(|b| char::from(b.to_ascii_lowercase())));
+        bare.extend(
+            text.bytes().filter(u8::is_ascii_alphanumeric).map(|b| char::from(b.to_ascii_lowercase())),
+        );
         return bare;
     }
     text.nfkc().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
