@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use foldhash::{HashSet, HashSetExt as _};
+use foldhash::HashSet;
 
 use super::index::{Index, TermId};
 use super::ledger::{Bounds, Ledger, Room};
