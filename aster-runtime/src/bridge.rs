@@ -5,7 +5,7 @@
 //! request into a tool and its arguments. Answers are written to be acted upon: a refusal holds what the next try
 //! needs.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -473,6 +473,12 @@ struct Found {
     matched: Option<Vec<String>>,
 }
 
+impl Found {
+    fn alone(position: usize) -> Self {
+        Self { position, also: Vec::new(), matched: None }
+    }
+}
+
 /// Answers a search: `{"tools": […]}`, with `total` where it is known, `next_offset` where there is more, and where nothing
 /// was found a `message`, the `nearest_words` of the tools, and the servers that offer no tools now.
 ///
@@ -521,12 +527,16 @@ pub fn search(
     answer
 }
 
-/// All tools, by server.
+/// All tools, by server; the same of several servers once, where the first has it.
 fn listed(view: &View, server: Option<&str>) -> (Vec<Found>, Option<usize>) {
-    let on_server = |tool: &Tool| server.is_none_or(|server| tool.id().server() == server);
-    let tools = view.tools().iter().enumerate().filter(|(_, tool)| on_server(tool));
-    let found: Vec<Found> =
-        tools.map(|(position, _)| Found { position, also: Vec::new(), matched: None }).collect();
+    let tools = view.tools().iter().enumerate();
+    let found = match server {
+        Some(server) => {
+            let on_server = tools.filter(|(_, tool)| tool.id().server() == server);
+            on_server.map(|(position, _)| Found::alone(position)).collect()
+        }
+        None => distinct(view, tools.map(|(position, _)| position)),
+    };
     let total = found.len();
     (found, Some(total))
 }
@@ -542,19 +552,11 @@ fn ranked(
     let mut depth = wanted.saturating_add(8);
     loop {
         let hits = ranker.rank(&request.query, request.server.as_deref(), depth);
-        let mut found: Vec<Found> = Vec::new();
-        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-        for hit in &hits {
-            let tool = &view.tools()[hit.position];
-            let named = by_name.entry(tool.id().tool()).or_default();
-            match named.iter().find(|at| is_same(&view.tools()[found[**at].position], tool)) {
-                Some(same) => found[*same].also.push(hit.position),
-                None => {
-                    named.push(found.len());
-                    found.push(Found { position: hit.position, also: Vec::new(), matched: None });
-                }
-            }
-        }
+        let positions = hits.iter().map(|hit| hit.position);
+        let found = match request.server {
+            Some(_) => positions.map(Found::alone).collect(),
+            None => distinct(view, positions),
+        };
         let all = hits.len() < depth;
         if all || found.len() >= wanted {
             let total = all.then_some(found.len());
@@ -564,13 +566,22 @@ fn ranked(
     }
 }
 
-/// Whether two servers offer the very same tool.
-fn is_same(one: &Tool, other: &Tool) -> bool {
-    one.id().tool() == other.id().tool()
-        && one.id().server() != other.id().server()
-        && one.description() == other.description()
-        && one.tier() == other.tier()
-        && one.input_schema() == other.input_schema()
+/// Each tool once, with all other servers that offer the very same.
+fn distinct(view: &View, positions: impl Iterator<Item = usize>) -> Vec<Found> {
+    let mut said: HashSet<usize> = HashSet::new();
+    let mut found = Vec::new();
+    for position in positions {
+        if said.contains(&position) {
+            continue;
+        }
+        let mut also = view.copies(position);
+        if also.len() > 1 {
+            said.extend(&also);
+        }
+        also.retain(|&other| other != position);
+        found.push(Found { also, ..Found::alone(position) });
+    }
+    found
 }
 
 /// The answer with as much of `page` as has room in it.
@@ -700,7 +711,7 @@ mod tests {
     use super::*;
     use crate::catalogue::{Catalogue, ExternalSettings, Health, Listing, external_part};
     use crate::scope::Scope;
-    use crate::search::default_ranker;
+    use crate::search::{Hit, default_ranker};
 
     fn view() -> View {
         let part = |name: &str, tools: Value| {
@@ -843,6 +854,8 @@ mod tests {
         let mut same = [first["id"].as_str().unwrap(), first["also"][0].as_str().unwrap()];
         same.sort_unstable();
         assert_eq!(same, ["a/get_thing", "b/get_thing"]);
+        let browsed = ask("", 0);
+        assert_eq!((&browsed["total"], &browsed["tools"][0]["also"]), (&json!(31), &json!(["b/get_thing"])));
         let mut ids: Vec<String> = Vec::new();
         let mut next = Some(0);
         while let Some(offset) = next {
@@ -855,6 +868,43 @@ mod tests {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), 31);
+    }
+
+    /// However far down the others are, and whatever a ranking finds of them.
+    #[test]
+    fn a_hit_names_all_servers_that_have_the_tool() {
+        #[derive(Debug)]
+        struct First;
+        impl Ranker for First {
+            fn rank(&self, _: &str, _: Option<&str>, limit: usize) -> Vec<Hit> {
+                [0, 2]
+                    .map(|position| Hit { position, score: 1.0, exact: false })
+                    .into_iter()
+                    .take(limit)
+                    .collect()
+            }
+        }
+        let part = |name: &str, description: &str| {
+            let tools = vec![json!({"name": "search", "description": description})];
+            let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+            external_part(name, &ExternalSettings::default(), &listing)
+        };
+        let parts = [part("a", "Finds."), part("b", "Finds."), part("c", "Seeks."), part("d", "Finds.")];
+        let catalogue = Catalogue::merge(&parts);
+        let ask = |view: &View, server: Option<&str>| {
+            let request = SearchRequest {
+                query: "find".to_owned(),
+                server: server.map(str::to_owned),
+                ..SearchRequest::default()
+            };
+            search(view, &First, &request, &ProgressiveConfig::default())
+        };
+        let all = ask(&Scope::default().view(&catalogue), None);
+        assert_eq!((&all["tools"][0]["also"], &all["total"]), (&json!(["b/search", "d/search"]), &json!(2)));
+        let rules = crate::Profile::new("a").allow(["a/*", "c/*", "d/*"]);
+        let some = ask(&Scope::new(&[], &rules).unwrap().view(&catalogue), None);
+        assert_eq!(some["tools"][0]["also"], json!(["d/search"]), "what is hidden is none");
+        assert!(ask(&Scope::default().view(&catalogue), Some("a"))["tools"][0].get("also").is_none());
     }
 
     #[test]

@@ -41,7 +41,7 @@ use crate::lint::{self, Finding};
 use crate::pins::{self, PinStore};
 use crate::provider::Provider;
 use crate::scope::{Filter, FilterError, Scope, View};
-use crate::search::{Indexes, MakeRanker, Ranker};
+use crate::search::{Current, Indexes, MakeRanker};
 use crate::session::{Profile, Session};
 use crate::spec::{Entry, NativeServer, Raise};
 use crate::text;
@@ -784,7 +784,7 @@ struct Sight {
     catalogue: Catalogue,
     scope: Scope,
     view: View,
-    ranker: Arc<dyn Ranker>,
+    ranker: Current,
 }
 
 /// One agent's run on a host.
@@ -833,7 +833,7 @@ impl Target<'_> {
             Ended::Denied(Denied::new(Check::Scope, message))
         };
         match self {
-            Self::Tool(request) => Ok((bridge::resolve(&sight.view, &*sight.ranker, &request.name)?, None)),
+            Self::Tool(request) => Ok((bridge::resolve(&sight.view, &sight.ranker, &request.name)?, None)),
             Self::Resource { uri, server } => {
                 let resource =
                     sight.view.resource_on(*server, uri).ok_or_else(|| unknown("resource", uri))?;
@@ -1029,7 +1029,7 @@ impl HostSession {
             Ok(Request::Execute(request)) => return self.run(Target::Tool(&request), options).await.result,
             Ok(Request::Search(request)) => {
                 let sight = self.sight();
-                let answer = bridge::search(&sight.view, &*sight.ranker, &request, &self.shared.config);
+                let answer = bridge::search(&sight.view, &sight.ranker, &request, &self.shared.config);
                 let ids = |tool: &Value| {
                     let also = tool["also"].as_array().into_iter().flatten();
                     let ids = [&tool["id"]].into_iter().chain(also).filter_map(Value::as_str);
@@ -1048,7 +1048,7 @@ impl HostSession {
                 let sight = self.sight();
                 let mut described = Vec::new();
                 let answer =
-                    bridge::describe_all(&sight.view, &*sight.ranker, &names, self.shared.provider, |tool| {
+                    bridge::describe_all(&sight.view, &sight.ranker, &names, self.shared.provider, |tool| {
                         self.session.mark_described(tool.id(), tool.digest());
                         self.session.note_described(tool.id());
                         described.push(tool.id().to_string());
@@ -1382,7 +1382,9 @@ impl HostSession {
         let catalogue = self.shared.catalogue.borrow().clone();
         let scope = self.scope.under(self.shared.rules());
         let view = scope.view(&catalogue);
-        let ranker = self.shared.indexes.ranker(&view);
+        // Under other rules the session may see less, of which the last ranking knows nothing.
+        let before = last().as_ref().filter(|last| Arc::ptr_eq(last.scope.rules(), scope.rules())).cloned();
+        let ranker = self.shared.indexes.ranker(&view, before.as_ref().map(|before| &before.ranker));
         let fresh = Arc::new(Sight { catalogue, scope, view, ranker });
         // What is outdated by now takes nothing's place.
         if is_current(&&fresh) {

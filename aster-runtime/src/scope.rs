@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::catalogue::{self, Catalogue, Health, Prompt, Resource, Server, Tool};
+use crate::catalogue::{self, Catalogue, Copies, Health, Prompt, Resource, Server, Tool};
 use crate::gate::rules::{Caller, Rules};
 use crate::glob::IdGlobs;
 use crate::id::ToolId;
@@ -231,7 +231,13 @@ impl Scope {
             .collect();
         let resources = catalogue.resources().iter().filter(|resource| self.shows(resource.callable()));
         let prompts = catalogue.prompts().iter().filter(|prompt| self.shows(prompt.callable()));
-        View { tools, resources: resources.cloned().collect(), prompts: prompts.cloned().collect(), servers }
+        View {
+            tools,
+            resources: resources.cloned().collect(),
+            prompts: prompts.cloned().collect(),
+            servers,
+            copies: Arc::clone(catalogue.copies()),
+        }
     }
 
     /// A server without visible tools is worth a word only where it is not ready, so that its tools are not known, and
@@ -254,6 +260,7 @@ pub struct View {
     resources: Arc<[Arc<Resource>]>,
     prompts: Arc<[Arc<Prompt>]>,
     servers: Arc<[Server]>,
+    copies: Arc<Copies>,
 }
 
 impl View {
@@ -280,6 +287,13 @@ impl View {
             others.next_if(|other| other.id() == tool.id()).is_some_and(|other| Arc::ptr_eq(other, tool))
         };
         self.tools.iter().filter(is_there).count()
+    }
+
+    /// The places of the visible tools that are the same as the one in this place, itself among them, by server.
+    pub(crate) fn copies(&self, position: usize) -> Vec<usize> {
+        let ids = self.copies.of_tool(self.tools[position].id());
+        let place = |id: &ToolId| self.tools.binary_search_by(|tool| tool.id().cmp(id)).ok();
+        if ids.is_empty() { vec![position] } else { ids.iter().filter_map(place).collect() }
     }
 
     /// The visible resources, by server and name.

@@ -109,7 +109,7 @@ async fn what_is_offered_meanwhile_is_seen_before_a_slow_ranking_of_the_rest_is_
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let may_go_on = Mutex::new(may_go_on);
     let sees = |view: &View, name: &str| view.tools().iter().any(|tool| tool.id().tool() == name);
-    let make = move |view: &View| -> Arc<dyn Ranker> {
+    let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
         if sees(view, "switch_off") && !sees(view, "print") {
             begun.send(()).unwrap();
             may_go_on.lock().unwrap().recv().unwrap();

@@ -51,12 +51,12 @@ fn ids(view: &View, index: &Lexical, query: &str, limit: usize) -> Vec<String> {
         .collect()
 }
 
-/// The share of queries with something right among the first five, and nDCG of the first ten; of all, or of one kind.
-fn figures(set: &str, kind: Option<&str>) -> (f64, f64) {
+/// The share of queries with something right among the first five, and nDCG of the first ten; of those that are wanted.
+fn figures(set: &str, is_wanted: impl Fn(&Value) -> bool) -> (f64, f64) {
     let view = view(set);
     let index = Lexical::new(&view);
     let mut queries = lines(set, "queries.jsonl");
-    queries.retain(|query| kind.is_none_or(|kind| query["kind"] == kind));
+    queries.retain(is_wanted);
     let (mut found, mut gains) = (0.0, 0.0);
     for query in &queries {
         let relevance = |id: &str| query["rel"].get(id).and_then(Value::as_f64).unwrap_or(1.0);
@@ -85,23 +85,44 @@ fn figures(set: &str, kind: Option<&str>) -> (f64, f64) {
 #[test]
 fn the_figures_do_not_fall() {
     for (set, least_found, least_gain) in
-        [("golden", 0.99, 0.82), ("chinese", 0.90, 0.83), ("japanese", 0.95, 0.86), ("turkish", 0.87, 0.82)]
+        [("golden", 0.99, 0.82), ("chinese", 0.85, 0.81), ("japanese", 0.9, 0.8), ("turkish", 0.8, 0.8)]
     {
-        let (found, gain) = figures(set, None);
+        let (found, gain) = figures(set, |_| true);
+        println!("{set}: found {found:.3}, nDCG@10 {gain:.3}");
         assert!(found >= least_found && gain >= least_gain, "{set}: found {found:.3}, nDCG@10 {gain:.3}");
     }
 }
 
-/// Of a language's queries some are for tools whose texts are in it, and the others for English ones.
+/// English questions for a language's tools, and the language's for English tools.
 #[test]
-fn neither_kind_of_query_in_other_languages_falls() {
-    for (set, least_translated, least_captured) in
+fn what_crosses_languages_does_not_fall() {
+    for (set, least_crossing, least_captured) in
         [("chinese", 0.99, 0.90), ("japanese", 0.99, 0.97), ("turkish", 0.80, 0.92)]
     {
-        for (kind, least) in [("translated", least_translated), ("captured", least_captured)] {
-            let (found, gain) = figures(set, Some(kind));
+        for (kind, least) in [("crossing", least_crossing), ("captured", least_captured)] {
+            let (found, gain) = figures(set, |query| query["kind"] == kind);
             assert!(found >= least, "{set}, {kind}: found {found:.3}, nDCG@10 {gain:.3}");
         }
+    }
+}
+
+/// Questions in a language that say a whole word of a tool whose texts are in it, beside their twins: the same questions in
+/// English for the same tools with English texts. Turkish is a little behind: one question of 48 is not found.
+#[test]
+fn whole_words_are_found_in_a_tools_own_language_as_in_english() {
+    for (set, behind_found, behind_gain) in
+        [("chinese", 0.0, 0.0), ("japanese", 0.0, 0.0), ("turkish", 0.025, 0.05)]
+    {
+        let mut own = lines(set, "queries.jsonl");
+        own.retain(|query| query["kind"] == "own");
+        let pairs: HashSet<String> = own.iter().map(|query| query["pair"].to_string()).collect();
+        assert!(pairs.len() >= 40, "{set}: {}", pairs.len());
+        let (found, gain) = figures(set, |query| query["kind"] == "own");
+        let (twins_found, twins_gain) =
+            figures("english", |query| pairs.contains(&query["pair"].to_string()));
+        println!("{set}: found {found:.3}, nDCG@10 {gain:.3}; in English {twins_found:.3}, {twins_gain:.3}");
+        assert!(found >= twins_found - behind_found, "{set}: found {found:.3}, in English {twins_found:.3}");
+        assert!(gain >= twins_gain - behind_gain, "{set}: nDCG@10 {gain:.3}, in English {twins_gain:.3}");
     }
 }
 

@@ -1,14 +1,19 @@
 """Writes the Chinese, Japanese and Turkish sets: queries written by hand for this project over captured tools, whose texts are
-English, and over tools whose texts are in the language.
+English, and over the tools of `translated_tools.txt`, whose texts are in the language; and the English set, with the twins of the
+latter: the same tools with English texts, and the same questions (`pair`).
 
     python multilingual.py ../../tests/data/search
 """
 
 import json
 import pathlib
+import re
 import sys
+from collections import defaultdict
 
-LANGUAGES = ["chinese", "japanese", "turkish"]
+from words import STOP
+
+LANGUAGES = {"zh": "chinese", "ja": "japanese", "tr": "turkish", "en": "english"}
 
 # For each captured tool a query in each language.
 QUERIES = """
@@ -59,39 +64,30 @@ gitlab:create_branch | 在 gitlab 创建分支 | gitlabでブランチを作成 
 markitdown:convert_to_markdown | 把文档转换成 markdown | ドキュメントをmarkdownに変換 | belgeyi markdown'a dönüştür
 """
 
-# Tools whose texts are in the language, each with its name, its text and queries.
-TRANSLATED = {
-    "chinese": [
-        ("tianqi", "查询指定城市的天气预报，包括温度和降水概率。", ["明天北京天气怎么样", "weather forecast"]),
-        ("huilv", "获取两种货币之间的最新汇率。", ["美元兑人民币的汇率", "currency exchange rate"]),
-        ("chepiao", "查询火车票余票和列车时刻表。", ["北京到上海的火车票", "train tickets"]),
-        ("fanyi", "将文本翻译成其他语言。", ["把这句话翻译成英文", "translate text"]),
-        ("resou", "获取微博热搜榜。", ["微博热搜", "微博上什么最火"]),
-        ("jiudian", "搜索并预订酒店。", ["预订上海的酒店", "book a hotel"]),
-        ("daohang", "规划两个地点之间的驾车路线。", ["从机场到酒店的路线", "driving route"]),
-        ("zhaopian", "压缩图片并调整尺寸。", ["压缩图片", "compress image"]),
-    ],
-    "japanese": [
-        ("tenki", "指定した都市の天気予報を取得します。", ["明日の東京の天気", "weather forecast"]),
-        ("kawase", "二つの通貨の為替レートを取得します。", ["ドル円の為替レート", "exchange rate"]),
-        ("norikae", "電車の乗り換え経路を検索します。", ["東京から大阪への電車の経路", "train route"]),
-        ("honyaku", "テキストを他の言語に翻訳します。", ["この文章を英語に翻訳して", "translate text"]),
-        ("yoyaku", "レストランの予約を行います。", ["レストランを予約したい", "restaurant reservation"]),
-        ("ryori", "材料から料理のレシピを検索します。", ["鶏肉のレシピ", "recipe search"]),
-        ("nyusu", "最新のニュース記事を取得します。", ["今日のニュース", "latest news"]),
-        ("yotei", "カレンダーに予定を登録します。", ["明日の会議の予定を登録", "add calendar event"]),
-    ],
-    "turkish": [
-        ("hava_durumu", "Verilen şehrin hava durumu tahminini getirir.", ["yarın İstanbul'da hava nasıl", "weather forecast"]),
-        ("doviz_kuru", "İki para birimi arasındaki güncel döviz kurunu getirir.", ["dolar kuru kaç lira", "exchange rate"]),
-        ("tren_bileti", "Tren seferlerini ve boş koltukları sorgular.", ["Ankara'ya tren bileti", "train tickets"]),
-        ("ceviri", "Bir metni başka bir dile çevirir.", ["bu cümleyi İngilizceye çevir", "translate text"]),
-        ("kuran_sayfasi", "Kur'an'ın bir sayfasını gösterir.", ["Kur'an sayfalarını göster", "kuran sayfa"]),
-        ("yemek_tarifi", "Malzemelere göre yemek tarifleri bulur.", ["tavuklu yemek tarifleri", "recipe search"]),
-        ("haberler", "Son dakika haberlerini listeler.", ["bugünkü haberler", "latest news"]),
-        ("hatirlatici", "Belirtilen saatte bir hatırlatma kurar.", ["bana saat beşte hatırlat", "set reminder"]),
-    ],
-}
+
+
+def translated():
+    """For each line of `translated_tools.txt` its concept, language, name, text, questions of its own language and English ones."""
+    concept = ""
+    for line in open(pathlib.Path(__file__).parent / "translated_tools.txt", encoding="utf-8"):
+        line = line.strip()
+        if line.startswith("["):
+            concept = line.strip("[]")
+        elif line and not line.startswith("#"):
+            head, text, *asked = [part.strip() for part in line.split("|")]
+            language, name = head.split()
+            english = [question.removeprefix("en:") for question in asked if question.startswith("en:")]
+            own = [question for question in asked if not question.startswith("en:")]
+            yield concept, language, name, text, own, english
+
+
+def says_words(query, tool):
+    """Whether a question says a whole word of its tool, in whatever form: by spelling alone, and not by what a search makes of it.
+    Of Chinese and Japanese two characters in a row, of others four letters at the start of a word, or all of three."""
+    query, tool = (text.lower().replace("_", " ") for text in (query, f"{tool['name']} {tool['description']}"))
+    pairs = {pair for pair in map("".join, zip(query, query[1:])) if re.fullmatch(r"[\u30a0-\u30ff\u3400-\u9fff]{2}", pair)}
+    starts = {word[:4] for word in re.findall(r"\w+", query) if len(word) > 2 and word not in STOP}
+    return any(pair in tool for pair in pairs) or bool(starts & {word[:4] for word in re.findall(r"\w+", tool)})
 
 
 def main():
@@ -103,16 +99,29 @@ def main():
         for tool in json.load(open(out / f"../tools/{name}.json", encoding="utf-8")):
             tools.append({"id": f"{server}:{tool['name']}", "server": server} | {key: tool[key] for key in ("name", "description")})
     known = {tool["id"] for tool in tools}
-    for at, language in enumerate(LANGUAGES):
+    # Of a pair both must say one, or neither is counted.
+    whole = defaultdict(lambda: True)
+    for concept, language, name, text, asked, _ in translated():
+        for number, query in enumerate(asked, 1):
+            said = says_words(query, {"name": name, "description": text})
+            whole[language, f"{concept} {number}"] = said
+    for at, (code, language) in enumerate(LANGUAGES.items()):
         own, queries = [], []
-        for line in QUERIES.strip().splitlines():
-            gold, *texts = [part.strip() for part in line.split("|")]
-            assert gold in known, gold
-            queries.append({"query": texts[at], "gold": [gold], "kind": "captured"})
-        for name, text, asked in TRANSLATED[language]:
-            own.append({"id": f"local:{name}", "server": "local", "name": name, "description": text})
-            queries += [{"query": query, "gold": [f"local:{name}"], "kind": "translated"} for query in asked]
-        assert len(queries) >= 60, len(queries)
+        if code != "en":
+            for line in QUERIES.strip().splitlines():
+                gold, *texts = [part.strip() for part in line.split("|")]
+                assert gold in known, gold
+                queries.append({"query": texts[at], "gold": [gold], "kind": "captured"})
+        for concept, of, name, text, asked, english in translated():
+            if of != code:
+                continue
+            gold = f"local:{name}"
+            own.append({"id": gold, "server": "local", "name": name, "description": text})
+            for number, query in enumerate(asked, 1):
+                pair = f"{concept} {number}"
+                kind = "own" if whole[code, pair] and whole["en", pair] else "own, in other words"
+                queries.append({"query": query, "gold": [gold], "kind": kind, "pair": pair})
+            queries += [{"query": query, "gold": [gold], "kind": "crossing"} for query in english]
         (out / language).mkdir(exist_ok=True)
         for file, lines in (("tools", tools + own), ("queries", queries)):
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -107,11 +107,12 @@ def main():
     parser.add_argument("--synonyms", nargs="*", default=[])
     parser.add_argument("--floor", type=float, default=0.6)
     options = parser.parse_args()
-    near = defaultdict(dict)
+    near, english = defaultdict(dict), set()
     if options.neighbours:
         found = neighbours(options.neighbours, options.floor, stem)
         if options.near_stems:
             found = neighbours(options.near_stems, 0.0, str) | found
+        english.update(found)
         for key, others in found.items():
             for other, weight in others.items():
                 near[key][other] = (NEIGHBOUR, weight)
@@ -124,11 +125,20 @@ def main():
             for other, weight in others.items():
                 if weight >= near[key].get(other, (NEIGHBOUR, 0.0))[1]:
                     near[key][other] = (SYNONYM, weight)
-    vectors, dimensions = {}, 0
+    vectors, dimensions, usual = {}, 0, 1.0
     if options.vectors:
         words, places = vectors_of(options.vectors)
         dimensions = places.shape[1]
         vectors = dict(zip(words, places))
+        # A word of another language lies where its translations lie, unless it is an English one as well.
+        translations = {key for keys in foreign.values() for key in keys if key not in english}
+        for key in translations:
+            vectors.pop(key, None)
+        usual = float(np.median([length for length in map(np.linalg.norm, vectors.values()) if length > 0]))
+        for key in sorted(translations):
+            targets = [vectors[other] for other in near[key] if other in vectors and other not in translations]
+            if targets:
+                vectors[key] = np.mean(targets, axis=0)
     keys = sorted(
         set(foreign)
         | set(vectors) | set(near) | {other for others in near.values() for other in others},
@@ -159,7 +169,6 @@ def main():
             entries.append(struct.pack("<HBB", number[other], kind, max(1, round(255 * min(1.0, weight)))))
         near_starts.append(len(entries))
     lengths = {key: float(np.linalg.norm(vector)) for key, vector in vectors.items()}
-    usual = float(np.median([length for length in lengths.values() if length > 0])) if lengths else 1.0
     norms = np.zeros(len(keys), np.float32)
     matrix = np.zeros((len(keys), dimensions), np.int8)
     for key, vector in vectors.items():

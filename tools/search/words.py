@@ -64,6 +64,17 @@ def stems_of(text, language):
         run = re.findall(r"[\u30a0-\u30ff]+|[\u3040-\u309f]+|[\u3400-\u9fff\uac00-\ud7a3]+", text)
         run = next((part for part in run if not re.match(r"[\u3040-\u309f]", part)), run[0])
         return [run if re.match(r"[\u30a0-\u30ff]", run) or len(run) <= 2 else run[-2:]]
-    stemmer = snowballstemmer.stemmer(language)
-    words = [word for word in raw(text)]
-    return [plain(stemmer.stemWord(word) if len(word.encode()) >= 3 else word) for word in words]
+    stemmer = turkish if language == "turkish" else snowballstemmer.stemmer(language).stemWord
+    return [plain(stemmer(word) if len(word.encode()) >= 3 else word) for word in raw(text)]
+
+
+def turkish(word):
+    """What is left when neither Snowball nor the list of verbs' endings has anything to strip; three letters stay."""
+    snowball = snowballstemmer.stemmer("turkish").stemWord
+    while True:
+        shorter = snowball(word)
+        if not len(word.encode()) > len(shorter.encode()) or len(shorter) < 3:
+            shorter = re.sub("([ıiuü]yor|m[ae]k?|(?<=[aeıioöuü])r)$", "", word)
+        if shorter == word or len(shorter) < 3:
+            return word
+        word = shorter

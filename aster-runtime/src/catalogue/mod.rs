@@ -8,6 +8,7 @@ mod bounds;
 mod build;
 mod capability;
 mod checker;
+mod copies;
 mod external;
 mod native;
 mod problem;
@@ -33,6 +34,7 @@ pub use schema::{Violation, signature};
 pub(crate) use urls::{said_to_be_none, url_arguments};
 
 use self::checker::Checker;
+pub(crate) use self::copies::Copies;
 use crate::canonical;
 use crate::gate::egress::Governed;
 use crate::gate::secrets::REDACTED;
@@ -389,6 +391,7 @@ pub struct Catalogue {
     prompts: Arc<[Arc<Prompt>]>,
     servers: Arc<[Server]>,
     problems: Arc<[Problem]>,
+    copies: Arc<Copies>,
 }
 
 impl Catalogue {
@@ -422,6 +425,7 @@ impl Catalogue {
         prompts.sort_by(|a, b| a.id().cmp(b.id()));
         problems.sort_by(|a, b| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)));
         Self {
+            copies: Arc::new(Copies::of(&tools)),
             tools: tools.into(),
             resources: resources.into(),
             prompts: prompts.into(),
@@ -458,6 +462,11 @@ impl Catalogue {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The tools that several servers offer.
+    pub(crate) fn copies(&self) -> &Arc<Copies> {
+        &self.copies
     }
 
     /// The tool with this id, or that once had it.

@@ -49,7 +49,7 @@ pub(super) fn texts<'a>(tool: &'a Tool, server: Option<&'a Server>, text: &mut d
         text(Field::Name, start(title));
     }
     text(Field::Description, start(tool.description()));
-    parameters(tool.input_schema(), MAX_DEPTH, text);
+    parameters(tool.input_schema(), MAX_DEPTH, false, text);
 }
 
 /// What a tool is called where people read it, if that is not its name again.
@@ -62,29 +62,34 @@ fn title(tool: &Tool) -> Option<&str> {
 }
 
 fn start(text: &str) -> &str {
+    if text.len() <= MAX_TEXT {
+        return text;
+    }
     text.char_indices().nth(MAX_TEXT).map_or(text, |(at, _)| &text[..at])
 }
 
-fn parameters<'a>(schema: &'a Value, depth: usize, text: &mut dyn FnMut(Field, &'a str)) {
-    let (Some(schema), Some(deeper)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+/// What a schema says so many levels deep, and its description if it is one of a parameter's own.
+fn parameters<'a>(schema: &'a Value, depth: usize, is_parameter: bool, text: &mut dyn FnMut(Field, &'a str)) {
+    let Some(schema) = schema.as_object() else { return };
     for (key, value) in schema {
         match (key.as_str(), value) {
+            ("description", Value::String(description)) if is_parameter => {
+                text(Field::ParameterDescription, start(description));
+            }
+            _ if depth == 0 => {}
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
                     text(Field::Parameter, name);
-                    if let Some(description) = property.get("description").and_then(Value::as_str) {
-                        text(Field::ParameterDescription, start(description));
-                    }
-                    parameters(property, deeper, text);
+                    parameters(property, depth - 1, true, text);
                 }
             }
             ("enum", Value::Array(values)) => {
                 values.iter().filter_map(Value::as_str).for_each(|value| text(Field::Value, value));
             }
             ("const", Value::String(value)) => text(Field::Value, value),
-            ("items", items @ Value::Object(_)) => parameters(items, deeper, text),
+            ("items", items @ Value::Object(_)) => parameters(items, depth - 1, false, text),
             ("anyOf" | "oneOf" | "allOf", Value::Array(parts)) => {
-                parts.iter().for_each(|part| parameters(part, deeper, text));
+                parts.iter().for_each(|part| parameters(part, depth - 1, false, text));
             }
             _ => {}
         }

@@ -168,7 +168,19 @@ struct Raw {
     text: Box<str>,
     english: TermId,
     function_word: u16,
+    /// Whether it says something of which language a text is in.
+    tells: bool,
 }
+
+/// What a term says in a tool.
+struct Said {
+    term: TermId,
+    tool: u32,
+    impact: u16,
+}
+
+/// How many bits tell the fields apart.
+const FIELD_BITS: u32 = FIELDS.next_power_of_two().trailing_zeros();
 
 /// Reads tools into an index. Each word is stemmed once, however often it occurs.
 ///
@@ -184,8 +196,8 @@ struct Reader<'a> {
     terms: HashMap<Box<str>, TermId>,
     /// For each term its word in the table.
     known: Vec<Option<u16>>,
-    /// For each term the tools that were read and what it says there.
-    fresh: Vec<Vec<(u32, u16)>>,
+    /// What the tools that were read say, tool by tool.
+    said: Vec<Said>,
     name_starts: Vec<u32>,
     name_terms: Vec<TermId>,
     meanings: Vec<i8>,
@@ -195,7 +207,8 @@ struct Reader<'a> {
     count: u32,
     // What is used again from text to text, and from tool to tool.
     text: Vec<u32>,
-    words: Vec<(TermId, Field)>,
+    /// The words of the tool, each with its field in the lowest bits.
+    words: Vec<u32>,
     lengths: [u32; FIELDS],
     meant: Vec<(u16, f32)>,
     meaning: Vec<f32>,
@@ -213,7 +226,7 @@ impl<'a> Reader<'a> {
             raw: Vec::new(),
             foreign: HashMap::new(),
             terms: HashMap::new(),
-            fresh: vec![Vec::new(); known.len()],
+            said: Vec::new(),
             known,
             name_starts: vec![0],
             name_terms: Vec::new(),
@@ -233,10 +246,9 @@ impl<'a> Reader<'a> {
         if let Some(id) = self.before.term(stem).or_else(|| self.terms.get(stem).copied()) {
             return id;
         }
-        let id = self.fresh.len() as TermId;
+        let id = self.known.len() as TermId;
         self.known.push(self.table.find(stem));
         self.terms.insert(stem.into(), id);
-        self.fresh.push(Vec::new());
         id
     }
 
@@ -247,7 +259,9 @@ impl<'a> Reader<'a> {
         let id = self.raw.len() as u32;
         let english =
             if self.settings.stems { self.term(&Language::English.stem(word)) } else { self.term(word) };
-        self.raw.push(Raw { text: word.into(), english, function_word: function_word(word) });
+        let function_word = function_word(word);
+        let tells = function_word != 0 || !word.is_ascii();
+        self.raw.push(Raw { text: word.into(), english, function_word, tells });
         self.raws.insert(word.into(), id);
         id
     }
@@ -269,7 +283,7 @@ impl<'a> Reader<'a> {
         let mut guess = Guess::default();
         for &word in &words {
             let raw = &self.raw[word as usize];
-            if raw.function_word != 0 || !raw.text.is_ascii() {
+            if raw.tells {
                 guess.see(&raw.text, raw.function_word);
             }
         }
@@ -287,7 +301,7 @@ impl<'a> Reader<'a> {
         let is_name = field == Field::Name && self.name_terms.len() == name;
         for &word in &words {
             let term = self.stem(word, language);
-            self.words.push((term, field));
+            self.words.push(term << FIELD_BITS | field as u32);
             self.lengths[field as usize] += 1;
             if is_name && !self.name_terms[name..].contains(&term) {
                 self.name_terms.push(term);
@@ -314,16 +328,17 @@ impl<'a> Reader<'a> {
         let norms: [f32; FIELDS] = std::array::from_fn(|field| {
             fields[field] / (1.0 - length + length * self.lengths[field] as f32 / AVERAGE_LENGTHS[field])
         });
-        self.words.sort_unstable_by_key(|&(term, field)| (term, field as u8));
-        for same in self.words.chunk_by(|a, b| a.0 == b.0) {
-            let frequency: f32 = same.iter().map(|&(_, field)| norms[field as usize]).sum();
+        self.words.sort_unstable();
+        for same in self.words.chunk_by(|a, b| a >> FIELD_BITS == b >> FIELD_BITS) {
+            let field = |word: u32| (word & ((1 << FIELD_BITS) - 1)) as usize;
+            let frequency: f32 = same.iter().map(|&word| norms[field(word)]).sum();
             let impact = frequency * (saturation + 1.0) / (saturation + frequency);
-            let term = same[0].0 as usize;
-            if let Some(word) = self.known[term] {
+            let term = same[0] >> FIELD_BITS;
+            if let Some(word) = self.known[term as usize] {
                 // What is said often is not meant as often.
                 self.meant.push((word, impact.min(1.5)));
             }
-            self.fresh[term].push((self.count, Postings::stored(impact)));
+            self.said.push(Said { term, tool: self.count, impact: Postings::stored(impact) });
         }
         // In an order that does not depend on what was read before.
         self.meant.sort_unstable_by_key(|&(word, _)| word);
@@ -360,28 +375,31 @@ impl<'a> Reader<'a> {
             let moved = |(tool, impact): (u32, u16)| (known[tool as usize], impact);
             postings.into_iter().flatten().map(moved).filter(|&(tool, _)| tool != u32::MAX)
         };
+        let (starts, fresh) = by_term(&self.said, self.known.len());
+        let fresh = |term: usize| &fresh[starts[term] as usize..starts[term + 1] as usize];
         // Of the words of tools that are gone, and of those that say nothing, none stays.
         let met = self.terms.iter().map(|(text, &term)| (&**text, term));
-        let mut occurring: Vec<(&str, TermId)> = before
+        let mut occurring: Vec<(u64, &str, TermId)> = before
             .vocabulary
             .iter()
             .zip(0..)
             .chain(met)
             .filter(|&(_, term)| {
-                !self.fresh[term as usize].is_empty() || taken_over(term as usize).next().is_some()
+                !fresh(term as usize).is_empty() || taken_over(term as usize).next().is_some()
             })
+            .map(|(text, term)| (start(text), text, term))
             .collect();
         occurring.sort_unstable();
         // Of these tools alone: a language of tools that are gone, or that another session sees, would change what words mean.
         let spoken = self.spoken.iter().fold(0, |all, spoken| all | spoken);
         let languages = Language::FOREIGN.into_iter().filter(|language| spoken & language.bit() != 0);
-        let mut places = vec![TermId::MAX; self.fresh.len()];
+        let mut places = vec![TermId::MAX; self.known.len()];
         let mut postings = Postings::default();
         let mut frequencies = Vec::with_capacity(occurring.len());
-        for (&(_, term), place) in occurring.iter().zip(0..) {
+        for (&(_, _, term), place) in occurring.iter().zip(0..) {
             let term = term as usize;
             places[term] = place;
-            let frequency = postings.push(merge(taken_over(term), self.fresh[term].iter().copied()));
+            let frequency = postings.push(merge(taken_over(term), fresh(term).iter().copied()));
             frequencies.push(frequency as u32);
         }
         for term in &mut self.name_terms {
@@ -393,7 +411,7 @@ impl<'a> Reader<'a> {
         self.name_starts.shrink_to_fit();
         self.spoken.shrink_to_fit();
         Index {
-            vocabulary: Vocabulary::new(occurring.iter().map(|&(text, _)| text)),
+            vocabulary: Vocabulary::new(occurring.iter().map(|&(_, text, _)| text)),
             postings,
             idf: frequencies.iter().map(|&frequency| idf(count, frequency as usize)).collect(),
             frequencies,
@@ -405,6 +423,31 @@ impl<'a> Reader<'a> {
             count,
         }
     }
+}
+
+/// What was said, by term: where each term's part starts, and the tools with what it says there, ascending.
+fn by_term(said: &[Said], terms: usize) -> (Vec<u32>, Vec<(u32, u16)>) {
+    let mut starts = vec![0; terms + 1];
+    said.iter().for_each(|said| starts[said.term as usize + 1] += 1);
+    for term in 1..=terms {
+        starts[term] += starts[term - 1];
+    }
+    let mut next = starts.clone();
+    let mut sorted = vec![(0, 0); said.len()];
+    for &Said { term, tool, impact } in said {
+        let next = &mut next[term as usize];
+        sorted[*next as usize] = (tool, impact);
+        *next += 1;
+    }
+    (starts, sorted)
+}
+
+/// The first bytes of a text as a number: where those of two differ they are in the order of the texts.
+fn start(text: &str) -> u64 {
+    let mut bytes = [0; 8];
+    let length = text.len().min(8);
+    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    u64::from_be_bytes(bytes)
 }
 
 /// Two ascending lists of other tools as one.

@@ -1,5 +1,6 @@
 //! One index for each distinct view, shared by all who see the same.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -9,8 +10,9 @@ use crate::scope::View;
 /// From so many tools on an index is made aside as soon as a session sees them; fewer cost the first search a few milliseconds.
 const MANY: usize = 100;
 
-/// Makes a ranking of a view.
-pub type MakeRanker = dyn Fn(&View) -> Arc<dyn Ranker> + Send + Sync;
+/// Makes a ranking of a view. The second argument makes ours of the same view, from what an earlier one knows, for a ranking
+/// that is [fused](super::Fused) with it.
+pub type MakeRanker = dyn Fn(&View, &dyn Fn() -> Arc<Lexical>) -> Arc<dyn Ranker> + Send + Sync;
 
 /// The rankings of the views that someone holds. Views that show the same tools share one; a view that nobody holds any
 /// longer has none.
@@ -38,23 +40,31 @@ impl Indexes {
         Self { own: Some(make), held: Mutex::default() }
     }
 
-    /// The ranking of a view. A host's own is made at once. Of ours, where there are many tools, or an index of a like view
-    /// has been used, it is made at once and aside, from what the other knows; else it is made when it is first asked.
+    /// The ranking of a view.
+    ///
+    /// A host's own, one of many tools, and one of a like view that has been searched are made aside, from what an earlier one
+    /// knows; any other is made when it is first asked. Until one is there that is made aside, `last` answers in its place with
+    /// what of it is still to be seen, where there is one: the ranking of what the same session saw before.
     #[must_use]
-    pub fn ranker(&self, view: &View) -> Arc<dyn Ranker> {
+    pub fn ranker(&self, view: &View, last: Option<&Current>) -> Current {
         let (late, aside) = self.late(view);
-        // What is made is made here, where no lock is held: who wants another view does not wait for it.
-        if self.own.is_some() {
+        let last = last.and_then(Current::made).filter(|last| !Arc::ptr_eq(last, &late));
+        if self.own.is_some() && last.is_none() {
+            // What is made is made here, where no lock is held: who wants another view does not wait for it.
             late.ranker();
         } else if aside {
-            let late = Arc::clone(&late);
-            // Who searches meanwhile waits for the same index. Where there is no thread to be had, they make it.
+            let made = Arc::clone(&late);
             let make = move || {
-                late.ranker();
+                made.ranker();
             };
-            drop(std::thread::Builder::new().name("aster-index".to_owned()).spawn(make));
+            if std::thread::Builder::new().name("aster-index".to_owned()).spawn(make).is_err() {
+                // There is no thread to be had.
+                late.ranker();
+            }
         }
-        late
+        // Of a few tools the next index is there as soon as the answer of the last would be.
+        let last = last.filter(|_| self.own.is_some() || view.tools().len() >= MANY);
+        Current(Arc::new(Meanwhile { late, last: Mutex::new(last) }))
     }
 
     /// The ranking of a view, made or not, and whether it is now to be made aside.
@@ -67,7 +77,7 @@ impl Indexes {
         }
         let made = held.iter().filter_map(|held| held.late.upgrade()).filter(|late| late.is_made());
         let before = made.max_by_key(|late| late.view.in_common(view));
-        let aside = before.is_some() || view.tools().len() >= MANY;
+        let aside = before.is_some() || view.tools().len() >= MANY || self.own.is_some();
         let late = Arc::new(Late {
             view: view.clone(),
             own: self.own.clone(),
@@ -76,6 +86,77 @@ impl Indexes {
         });
         held.push(Held { view: view.clone(), late: Arc::downgrade(&late) });
         (late, aside)
+    }
+}
+
+/// The ranking that a session has of what it sees now.
+#[derive(Debug, Clone)]
+pub struct Current(Arc<Meanwhile>);
+
+impl Current {
+    /// The one that is made: its own, or what answers for it.
+    fn made(&self) -> Option<Arc<Late>> {
+        if self.0.late.is_made() { Some(Arc::clone(&self.0.late)) } else { self.0.last() }
+    }
+}
+
+impl Ranker for Current {
+    fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit> {
+        let Some(last) = self.0.stand_in() else { return self.0.late.rank(query, server, limit) };
+        let mut depth = limit;
+        loop {
+            let found = last.rank(query, server, depth);
+            let there_is_more = found.len() >= depth && depth < last.view.tools().len();
+            let still_seen = |hit: Hit| Some(Hit { position: self.0.place(&last, hit.position)?, ..hit });
+            let hits: Vec<Hit> = found.into_iter().filter_map(still_seen).take(limit).collect();
+            if hits.len() == limit || !there_is_more {
+                return hits;
+            }
+            depth = depth.saturating_mul(2);
+        }
+    }
+
+    fn explain(&self, query: &str, position: usize) -> Vec<String> {
+        let Some(last) = self.0.stand_in() else { return self.0.late.explain(query, position) };
+        let id = self.0.late.view.tools()[position].id();
+        let place = last.view.tools().binary_search_by(|tool| tool.id().cmp(id));
+        place.map_or_else(|_| Vec::new(), |place| last.explain(query, place))
+    }
+
+    fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
+        // A word of a tool that is gone is none to offer, and an answer that found nothing can wait.
+        self.0.late.nearest(query, server, limit)
+    }
+}
+
+/// A ranking that may still be in the making, and the one before, which answers until then.
+#[derive(Debug)]
+struct Meanwhile {
+    late: Arc<Late>,
+    last: Mutex<Option<Arc<Late>>>,
+}
+
+impl Meanwhile {
+    fn last(&self) -> Option<Arc<Late>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What answers now in the place of the ranking; `None` where this one is made, or there is none before it.
+    fn stand_in(&self) -> Option<Arc<Late>> {
+        if !self.late.is_made() {
+            return self.last();
+        }
+        // It is let go of. Nobody waits for that.
+        if let Ok(mut last) = self.last.try_lock() {
+            *last = None;
+        }
+        None
+    }
+
+    /// The place of a tool that the last ranking found in what is seen now, if it still is.
+    fn place(&self, last: &Late, position: usize) -> Option<usize> {
+        let id = last.view.tools()[position].id();
+        self.late.view.tools().binary_search_by(|tool| tool.id().cmp(id)).ok()
     }
 }
 
@@ -88,15 +169,16 @@ pub(super) struct Late {
     made: OnceLock<Made>,
 }
 
-#[derive(Debug)]
-enum Made {
-    Ours(Box<Lexical>),
-    Own(Arc<dyn Ranker>),
+/// A ranking that is made.
+struct Made {
+    ranker: Arc<dyn Ranker>,
+    /// Ours, if it is that or was asked for: the next is made from it.
+    ours: Option<Arc<Lexical>>,
 }
 
 impl fmt::Debug for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Late").field("made", &self.made).finish_non_exhaustive()
+        f.debug_struct("Late").field("made", &self.is_made()).finish_non_exhaustive()
     }
 }
 
@@ -112,16 +194,17 @@ impl Late {
     fn ranker(&self) -> &dyn Ranker {
         let made = self.made.get_or_init(|| {
             let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
-            match (&self.own, before.as_ref().and_then(|before| before.made.get())) {
-                (Some(make), _) => Made::Own(make(&self.view)),
-                (None, Some(Made::Ours(before))) => Made::Ours(Box::new(before.updated(&self.view))),
-                (None, _) => Made::Ours(Box::new(Lexical::new(&self.view))),
-            }
+            let before = before.as_ref().and_then(|before| before.made.get()?.ours.as_ref());
+            let make =
+                || Arc::new(before.map_or_else(|| Lexical::new(&self.view), |ours| ours.updated(&self.view)));
+            let ours = OnceCell::new();
+            let ranker: Arc<dyn Ranker> = match &self.own {
+                Some(own) => own(&self.view, &|| Arc::clone(ours.get_or_init(make))),
+                None => Arc::clone(ours.get_or_init(make)) as _,
+            };
+            Made { ranker, ours: ours.into_inner() }
         });
-        match made {
-            Made::Ours(ranker) => &**ranker,
-            Made::Own(ranker) => &**ranker,
-        }
+        &*made.ranker
     }
 }
 
@@ -145,6 +228,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::Fused;
     use super::super::tests::{part, view};
     use super::*;
     use crate::catalogue::{Catalogue, Part};
@@ -157,7 +241,7 @@ mod tests {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let (many, few) = (view(&[("hub", &names)]), view(&[("hub", &names[1..])]));
         let indexes = Indexes::default();
-        let held = [indexes.ranker(&many), indexes.ranker(&few)];
+        let held = [indexes.ranker(&many, None), indexes.ranker(&few, None)];
         let late = |view: &View| {
             let held = indexes.held.lock().unwrap();
             held.iter().find(|held| held.view.shows_same(view)).unwrap().late.upgrade().unwrap()
@@ -172,12 +256,53 @@ mod tests {
         let indexes = Indexes::default();
         let (one, other) =
             (view(&[("hub", &["create_issue"])]), view(&[("hub", &["create_issue", "list_issues"])]));
-        let first = indexes.ranker(&one);
-        assert!(Arc::ptr_eq(&first, &indexes.ranker(&one.clone())));
-        assert!(!Arc::ptr_eq(&first, &indexes.ranker(&other)));
+        let first = indexes.ranker(&one, None);
+        let late = |of: &Current| Arc::clone(&of.0.late);
+        assert!(Arc::ptr_eq(&late(&first), &late(&indexes.ranker(&one.clone(), None))));
+        assert!(!Arc::ptr_eq(&late(&first), &late(&indexes.ranker(&other, None))));
         drop(first);
-        let again = indexes.ranker(&other);
+        let again = indexes.ranker(&other, None);
         assert_eq!(again.rank("list issues", None, 1)[0].position, 1);
+    }
+
+    /// While the next ranking is made the last one answers, but for what is no longer to be seen; and the next is made from ours.
+    #[test]
+    fn the_last_ranking_answers_until_the_next_is_made() {
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let may_go_on = Mutex::new(may_go_on);
+        let make = move |view: &View, ours: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
+            let ours = ours();
+            if view.tools().iter().any(|tool| tool.id().tool() == "list_files") {
+                begun.send(()).unwrap();
+                may_go_on.lock().unwrap().recv().unwrap();
+            }
+            Arc::new(Fused::new(Arc::clone(&ours) as _, ours, 1.0))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        let before = view(&[("disk", &["list_disks", "list_folders"]), ("hub", &["list_issues"])]);
+        let after = view(&[("disk", &["list_files", "list_folders"]), ("hub", &["list_issues"])]);
+        let first = indexes.ranker(&before, None);
+        let names = |current: &Current, view: &View, limit| {
+            let hits = current.rank("list", None, limit);
+            let mut names: Vec<_> =
+                hits.iter().map(|hit| view.tools()[hit.position].id().tool().to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&first, &before, 9), ["list_disks", "list_folders", "list_issues"]);
+        let next = indexes.ranker(&after, Some(&first));
+        has_begun.recv().unwrap();
+        assert_eq!(names(&next, &after, 9), ["list_folders", "list_issues"]);
+        assert_eq!(names(&next, &after, 2), ["list_folders", "list_issues"], "as many as are wanted");
+        assert_eq!(next.explain("list issues", 2), ["list", "issues"]);
+        assert!(next.explain("list", 0).is_empty(), "it is not known yet");
+        drop(first);
+        go_on.send(()).unwrap();
+        next.0.late.made.wait();
+        assert_eq!(names(&next, &after, 9), ["list_files", "list_folders", "list_issues"]);
+        assert!(next.0.last().is_none(), "it is let go of");
+        assert!(next.0.late.made.get().unwrap().ours.is_some());
     }
 
     #[test]
@@ -206,7 +331,7 @@ mod tests {
         let (begun, has_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel::<()>();
         let may_go_on = Mutex::new(may_go_on);
-        let make = move |view: &View| -> Arc<dyn Ranker> {
+        let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
             if view.tools()[0].id().server() == "hub" {
                 begun.send(()).unwrap();
                 may_go_on.lock().unwrap().recv().unwrap();
@@ -215,12 +340,12 @@ mod tests {
         };
         let indexes = Indexes::of(Arc::new(make));
         std::thread::scope(|threads| {
-            let slow = [(), ()].map(|()| threads.spawn(|| indexes.ranker(&slow)));
+            let slow = [(), ()].map(|()| threads.spawn(|| indexes.ranker(&slow, None)));
             has_begun.recv().unwrap();
-            assert_eq!(indexes.ranker(&quick).rank("read", None, 1).len(), 1);
+            assert_eq!(indexes.ranker(&quick, None).rank("read", None, 1).len(), 1);
             go_on.send(()).unwrap();
             let [one, other] = slow.map(|thread| thread.join().unwrap());
-            assert!(Arc::ptr_eq(&one, &other));
+            assert!(Arc::ptr_eq(&one.0.late, &other.0.late));
         });
         assert!(has_begun.try_recv().is_err(), "made once");
     }

@@ -23,9 +23,9 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The score of what has this sum, but for its name and meaning.
-    fn base(&self, sum: Sum) -> f32 {
-        sum.score * (1.0 + self.query_coverage * sum.covered)
+    /// The score of what has these sums, but for its name and meaning.
+    fn base(&self, score: f32, covered: f32) -> f32 {
+        score * (1.0 + self.query_coverage * covered)
     }
 
     /// The most that name and meaning can make of it.
@@ -37,28 +37,39 @@ impl Bounds {
 /// Makes the score of a tool from its base; `None` where it does not reach the bar, which is the last number.
 pub(super) type Rest<'a> = dyn Fn(u32, f32, f32) -> Option<f32> + 'a;
 
-/// What a query's words say in a tool, or at most in a block.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    score: f32,
-    /// How much of the query it covers: more than nothing where any word of it occurs.
-    covered: f32,
+/// What a query's words say in each of some tools, or at most in each of some blocks, and how much of the query each covers:
+/// more than nothing where any word of it occurs.
+#[derive(Default)]
+struct Sums<T> {
+    scores: T,
+    covered: T,
 }
 
-impl Sum {
-    /// Of the words of a group only the one that says most counts.
-    fn raise(&mut self, score: f32, covered: f32) {
-        if score > self.score {
-            self.score = score;
-        }
-        if covered > self.covered {
-            self.covered = covered;
-        }
+type BlockSums = Sums<[f32; BLOCK]>;
+
+impl<T: AsRef<[f32]> + AsMut<[f32]>> Sums<T> {
+    /// Adds what the only word of a group says.
+    fn add(&mut self, at: usize, score: f32, covered: f32) {
+        self.scores.as_mut()[at] += score;
+        self.covered.as_mut()[at] += covered;
     }
 
-    fn add(&mut self, group: Self) {
-        self.score += group.score;
-        self.covered += group.covered;
+    /// Of several words of a group only the one that says most counts.
+    fn raise(&mut self, at: usize, score: f32, covered: f32) {
+        let most = |so_far: &mut f32, new: f32| *so_far = if new > *so_far { new } else { *so_far };
+        most(&mut self.scores.as_mut()[at], score);
+        most(&mut self.covered.as_mut()[at], covered);
+    }
+
+    /// Adds what a group says, and leaves nothing of it.
+    fn add_all(&mut self, group: &mut Self) {
+        let mut add = |sums: fn(&mut Self) -> &mut T| {
+            for (sum, more) in sums(self).as_mut().iter_mut().zip(sums(group).as_mut()) {
+                *sum += std::mem::take(more);
+            }
+        };
+        add(|sums| &mut sums.scores);
+        add(|sums| &mut sums.covered);
     }
 }
 
@@ -81,32 +92,47 @@ struct Occurrence {
     before: u32,
 }
 
-/// A block that is searched.
-#[derive(Clone, Copy, Default)]
-struct Block {
-    /// What the words say in it at most.
-    most: Sum,
-    /// Its last occurrence, plus 1.
-    last: u32,
+/// What a search works in. It is used again, so that a search need not ask for memory.
+#[derive(Default)]
+pub(super) struct Room {
+    lookups: Vec<Lookup>,
+    /// What the words say at most in each block.
+    most: Sums<Vec<f32>>,
+    group: Sums<Vec<f32>>,
+    /// For each block its last occurrence, plus 1.
+    last: Vec<u32>,
+    occurrences: Vec<Occurrence>,
 }
 
 /// The words of a query and where they are.
 pub(super) struct Ledger<'a> {
     postings: &'a Postings,
-    lookups: Vec<Lookup>,
     tools: Range<u32>,
     /// Which block is the first.
     first: u32,
-    blocks: Vec<Block>,
-    occurrences: Vec<Occurrence>,
     bounds: Bounds,
+    room: Room,
 }
 
 impl<'a> Ledger<'a> {
     /// Looks the words up in the blocks of a range of tools.
-    pub(super) fn new(postings: &'a Postings, groups: &[Group], tools: Range<u32>, bounds: Bounds) -> Self {
+    pub(super) fn new(
+        postings: &'a Postings,
+        groups: &[Group],
+        tools: Range<u32>,
+        bounds: Bounds,
+        mut room: Room,
+    ) -> Self {
         let range = tools.start / BLOCK as u32..tools.end.div_ceil(BLOCK as u32);
-        let mut lookups = Vec::new();
+        let Room { lookups, most, group, last, occurrences } = &mut room;
+        for numbers in [&mut most.scores, &mut most.covered, &mut group.scores, &mut group.covered] {
+            numbers.clear();
+            numbers.resize(range.len(), 0.0);
+        }
+        last.clear();
+        last.resize(range.len(), 0);
+        occurrences.clear();
+        lookups.clear();
         for (at, group) in groups.iter().enumerate() {
             let lookup = |member: &Member| Lookup {
                 group: at,
@@ -116,51 +142,62 @@ impl<'a> Ledger<'a> {
             };
             lookups.extend(group.members.iter().map(lookup).filter(|lookup| !lookup.entries.is_empty()));
         }
-        let mut blocks = vec![Block::default(); range.len()];
-        let mut occurrences =
-            Vec::with_capacity(lookups.iter().map(|lookup| lookup.entries.len()).sum::<usize>());
-        let mut best = vec![Sum::default(); range.len()];
-        for (at, lookup) in lookups.iter().enumerate() {
-            let Lookup { ref entries, factor, covered, .. } = *lookup;
-            let most = postings.blocks(entries).iter().zip(postings.most(entries));
-            for ((&block, &impact), entry) in most.zip(entries.start as u32..) {
-                let block = (block - range.start) as usize;
-                best[block].raise(factor * f32::from(impact), covered);
-                let last = &mut blocks[block].last;
-                occurrences.push(Occurrence { lookup: at as u32, entry, before: *last });
-                *last = occurrences.len() as u32;
+        let mut number = 0;
+        for words in lookups.chunk_by(|a, b| a.group == b.group) {
+            for &Lookup { ref entries, factor, covered, .. } in words {
+                let most_said = postings.blocks(entries).iter().zip(postings.most(entries));
+                for ((&block, &impact), entry) in most_said.zip(entries.start as u32..) {
+                    let block = (block - range.start) as usize;
+                    let score = factor * f32::from(impact);
+                    if words.len() == 1 {
+                        most.add(block, score, covered);
+                    } else {
+                        group.raise(block, score, covered);
+                    }
+                    let last = &mut last[block];
+                    occurrences.push(Occurrence { lookup: number, entry, before: *last });
+                    *last = occurrences.len() as u32;
+                }
+                number += 1;
             }
-            if lookups.get(at + 1).is_none_or(|next| next.group != lookup.group) {
-                blocks
-                    .iter_mut()
-                    .zip(&mut best)
-                    .for_each(|(block, best)| block.most.add(std::mem::take(best)));
+            if words.len() > 1 {
+                most.add_all(group);
             }
         }
-        Self { postings, lookups, tools, first: range.start, blocks, occurrences, bounds }
+        Self { postings, tools, first: range.start, bounds, room }
+    }
+
+    /// The room, for the next search.
+    pub(super) fn into_room(self) -> Room {
+        self.room
     }
 
     /// The best tools with their scores, best first and ties by place; and how many blocks were opened to find them.
     pub(super) fn best(&self, limit: usize, rest: &Rest<'_>) -> (Vec<(f32, u32)>, usize) {
         let mut best = Best { keys: BinaryHeap::new(), limit };
         let mut opened = 0;
-        let occupied = self.blocks.iter().zip(self.first..).filter(|(block, _)| block.last > 0);
-        let keys: Vec<u64> = occupied.map(|(block, at)| pack(self.bounds.base(block.most), at)).collect();
+        let Room { most, last, .. } = &self.room;
+        let bases =
+            most.scores.iter().zip(&most.covered).map(|(&score, &covered)| self.bounds.base(score, covered));
+        let occupied = bases.zip(last).zip(self.first..).filter(|((_, last), _)| **last > 0);
+        let keys: Vec<u64> = occupied.map(|((base, _), block)| pack(base, block)).collect();
         let mut blocks = BinaryHeap::from(keys);
-        let mut room = Vec::new();
+        let mut occurrences = Vec::new();
         while let Some((base, block)) = blocks.pop().map(unpack) {
             if self.bounds.reach(base) < best.bar() {
                 break;
             }
             opened += 1;
-            for (sum, tool) in self.open(block, &mut room).into_iter().zip(block * BLOCK as u32..) {
-                if sum.covered > 0.0 && self.tools.contains(&tool) {
-                    let (base, bar) = (self.bounds.base(sum), best.bar());
-                    if self.bounds.reach(base) >= bar
-                        && let Some(score) = rest(tool, base, bar)
-                    {
-                        best.add(score, tool);
-                    }
+            let Sums { scores, covered } = self.open(block, &mut occurrences);
+            let bases: [f32; BLOCK] = std::array::from_fn(|at| self.bounds.base(scores[at], covered[at]));
+            let bar = best.bar();
+            let promising: [bool; BLOCK] =
+                std::array::from_fn(|at| covered[at] > 0.0 && self.bounds.reach(bases[at]) >= bar);
+            for (at, tool) in (0..BLOCK).zip(block * BLOCK as u32..).filter(|&(at, _)| promising[at]) {
+                if self.tools.contains(&tool)
+                    && let Some(score) = rest(tool, bases[at], best.bar())
+                {
+                    best.add(score, tool);
                 }
             }
         }
@@ -169,34 +206,42 @@ impl<'a> Ledger<'a> {
 
     /// The score of one tool of the range; 0 where no word of the query is in it.
     pub(super) fn score(&self, tool: u32, rest: &Rest<'_>) -> f32 {
-        let sum = self.open(tool / BLOCK as u32, &mut Vec::new())[tool as usize % BLOCK];
-        if sum.covered > 0.0 {
-            rest(tool, self.bounds.base(sum), f32::NEG_INFINITY).unwrap_or_default()
+        let Sums { scores, covered } = self.open(tool / BLOCK as u32, &mut Vec::new());
+        let at = tool as usize % BLOCK;
+        if covered[at] > 0.0 {
+            rest(tool, self.bounds.base(scores[at], covered[at]), f32::NEG_INFINITY).unwrap_or_default()
         } else {
             0.0
         }
     }
 
     /// The sums of the tools of a block; `occurrences` is room for its own.
-    fn open<'b>(&'b self, block: u32, occurrences: &mut Vec<&'b Occurrence>) -> [Sum; BLOCK] {
-        let mut sums = [Sum::default(); BLOCK];
+    fn open<'b>(&'b self, block: u32, occurrences: &mut Vec<&'b Occurrence>) -> BlockSums {
+        let mut sums = BlockSums::default();
+        let mut best = BlockSums::default();
         // The last occurrence is known, and the first is to be added first.
-        let last = self.blocks[(block - self.first) as usize].last;
-        let at = |number: u32| number.checked_sub(1).map(|at| &self.occurrences[at as usize]);
+        let last = self.room.last[(block - self.first) as usize];
+        let at = |number: u32| number.checked_sub(1).map(|at| &self.room.occurrences[at as usize]);
         occurrences.clear();
         occurrences.extend(std::iter::successors(at(last), |occurrence| at(occurrence.before)));
         occurrences.reverse();
-        let lookup = |occurrence: &Occurrence| &self.lookups[occurrence.lookup as usize];
+        let lookup = |occurrence: &Occurrence| &self.room.lookups[occurrence.lookup as usize];
         for group in occurrences.chunk_by(|a, b| lookup(a).group == lookup(b).group) {
-            let mut best = [Sum::default(); BLOCK];
             for occurrence in group {
                 let &Lookup { factor, covered, .. } = lookup(occurrence);
                 let (tools, impacts) = self.postings.entry(occurrence.entry as usize);
-                for (&tool, &impact) in tools.iter().zip(impacts) {
-                    best[usize::from(tool) % BLOCK].raise(factor * f32::from(impact), covered);
+                let said = tools.iter().zip(impacts);
+                let said =
+                    said.map(|(&tool, &impact)| (usize::from(tool) % BLOCK, factor * f32::from(impact)));
+                if group.len() == 1 {
+                    said.for_each(|(at, score)| sums.add(at, score, covered));
+                } else {
+                    said.for_each(|(at, score)| best.raise(at, score, covered));
                 }
             }
-            sums.iter_mut().zip(best).for_each(|(sum, best)| sum.add(best));
+            if group.len() > 1 {
+                sums.add_all(&mut best);
+            }
         }
         sums
     }

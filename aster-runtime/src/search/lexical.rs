@@ -1,9 +1,12 @@
 //! The ranking that is used unless a host brings its own.
 
+use std::cell::Cell;
 use std::ops::Range;
 
+use foldhash::HashSet;
+
 use super::index::{Index, TermId};
-use super::ledger::{Bounds, Ledger};
+use super::ledger::{Bounds, Ledger, Room};
 use super::names::Names;
 use super::query::{Group, Member, Plan};
 use super::settings::Settings;
@@ -11,6 +14,11 @@ use super::table::WordTable;
 use super::typo::Speller;
 use super::{Hit, Ranker};
 use crate::scope::View;
+
+thread_local! {
+    /// What the searches of a thread work in.
+    static ROOM: Cell<Room> = Cell::default();
+}
 
 /// BM25 over the fields of a tool, with groups of words for each word of a query, and exact names first.
 #[derive(Debug)]
@@ -125,11 +133,14 @@ impl Ranker for Lexical {
         };
         let exact = if self.settings.exact_names { self.names.find(&self.view, query) } else { Vec::new() };
         let exact = exact.into_iter().filter(|tool| places.contains(tool));
-        let ledger = Ledger::new(self.index.postings(), &plan.groups, places.clone(), bounds);
+        let ledger = Ledger::new(self.index.postings(), &plan.groups, places.clone(), bounds, ROOM.take());
         let mut exact: Vec<(f32, u32)> = exact.map(|tool| (ledger.score(tool, &rest), tool)).collect();
         exact.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let (best, _) = ledger.best(limit, &rest);
-        let others = best.into_iter().filter(|(_, tool)| exact.iter().all(|(_, other)| other != tool));
+        ROOM.set(ledger.into_room());
+        // There may be as many as there are tools.
+        let named: HashSet<u32> = exact.iter().map(|&(_, tool)| tool).collect();
+        let others = best.into_iter().filter(|(_, tool)| !named.contains(tool));
         let hit =
             |exact| move |(score, tool)| Hit { position: tool as usize, score: f64::from(score), exact };
         exact.iter().copied().map(hit(true)).chain(others.map(hit(false))).take(limit).collect()
@@ -358,7 +369,13 @@ mod tests {
         let lexical = Lexical::new(&view);
         let plan = lexical.plan("list recipes");
         let bounds = Bounds { query_coverage: 0.5, name_coverage: 0.25, meaning: 0.0 };
-        let ledger = Ledger::new(lexical.index.postings(), &plan.groups, lexical.places(None), bounds);
+        let ledger = Ledger::new(
+            lexical.index.postings(),
+            &plan.groups,
+            lexical.places(None),
+            bounds,
+            Room::default(),
+        );
         let opened = |limit| ledger.best(limit, &|_, base, _| Some(base)).1;
         assert_eq!([opened(1), opened(2)], [1, view.tools().len().div_ceil(BLOCK)]);
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use fused::Fused;
 use indexes::Late;
-pub use indexes::{Indexes, MakeRanker};
+pub use indexes::{Current, Indexes, MakeRanker};
 pub use lexical::Lexical;
 pub use settings::Settings;
 pub use table::{InvalidWordTable, WordTable};

@@ -45,6 +45,9 @@ pub(super) struct Plan {
 /// More words than this are a text, and nobody has mistyped all of them.
 const MAX_MISTYPED: usize = 6;
 
+/// A shorter stem, in bytes, has no other forms: too many words begin with it.
+const MIN_FORM: usize = 3;
+
 /// How many words of a query are looked at; the bridge takes no more than 256 bytes.
 const MAX_WORDS: usize = 128;
 
@@ -171,9 +174,10 @@ impl Lexical {
         if let Some(term) = own {
             self.add(&mut group, term, 1.0);
         }
-        if own.is_none() && self.settings.stems && !is_plain_number(&word.text) {
+        // An English word is looked up as one; others may stand in the tools in another form.
+        if known.is_none_or(|_| own.is_none()) && self.settings.stems && !is_plain_number(&word.text) {
             for language in self.index.languages() {
-                if let Some(term) = self.index.term(&language.stem(&word.text)) {
+                for term in self.forms(&word.text, *language) {
                     self.add(&mut group, term, 1.0);
                 }
             }
@@ -191,6 +195,17 @@ impl Lexical {
             }
         }
         group
+    }
+
+    /// The terms that are a word in some form of it, by the rules of a language: of short texts it is often not known that
+    /// they are in it, and their words were left as they stand.
+    fn forms(&self, word: &str, language: Language) -> impl Iterator<Item = TermId> {
+        let stem = language.stem(word);
+        let starting = self.index.vocabulary().starting(&stem);
+        starting.filter(move |&term| {
+            let text = self.index.text(term);
+            text.len() == stem.len() || (stem.len() >= MIN_FORM && language.stem(text) == stem)
+        })
     }
 
     fn add(&self, group: &mut Group, term: TermId, weight: f32) {

@@ -29,16 +29,22 @@ pub(super) fn words(text: &str, word: &mut dyn FnMut(&str)) {
 
 fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
     let mut buffer = String::new();
-    for run in text.split(|c: char| !c.is_ascii_alphanumeric()) {
-        if run.is_empty() {
-            continue;
-        }
-        let bytes = run.as_bytes();
+    let mut rest = 0;
+    while let Some(skipped) = text.as_bytes()[rest..].iter().position(u8::is_ascii_alphanumeric) {
+        let from = rest + skipped;
+        let mut only_small = true;
+        let run = text.as_bytes()[from..].iter().take_while(|byte| {
+            only_small &= byte.is_ascii_lowercase() || !byte.is_ascii_alphanumeric();
+            byte.is_ascii_alphanumeric()
+        });
+        rest = from + run.count();
+        let run = &text[from..rest];
         // The commonest case by far, and it needs no copy.
-        if bytes.iter().all(u8::is_ascii_lowercase) {
+        if only_small {
             word(run);
             continue;
         }
+        let bytes = run.as_bytes();
         buffer.clear();
         buffer.push_str(run);
         buffer.make_ascii_lowercase();
@@ -162,11 +168,11 @@ pub(super) fn without_accents(word: &str) -> Cow<'_, str> {
 /// A name without case and separators, for comparing names that people write in many ways.
 pub(crate) fn bare(text: &str) -> String {
     if text.is_ascii() {
-        return text
-            .bytes()
-            .filter(u8::is_ascii_alphanumeric)
-            .map(|b| char::from(b.to_ascii_lowercase()))
-            .collect();
+        let mut bare = String::with_capacity(text.len());
+        bare.extend(
+            text.bytes().filter(u8::is_ascii_alphanumeric).map(|b| char::from(b.to_ascii_lowercase())),
+        );
+        return bare;
     }
     text.nfkc().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
