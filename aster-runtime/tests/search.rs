@@ -85,10 +85,9 @@ fn figures(set: &str, is_wanted: impl Fn(&Value) -> bool) -> (f64, f64) {
 #[test]
 fn the_figures_do_not_fall() {
     for (set, least_found, least_gain) in
-        [("golden", 0.99, 0.82), ("chinese", 0.85, 0.81), ("japanese", 0.9, 0.8), ("turkish", 0.8, 0.8)]
+        [("golden", 0.99, 0.82), ("chinese", 0.85, 0.81), ("japanese", 0.94, 0.87), ("turkish", 0.93, 0.88)]
     {
         let (found, gain) = figures(set, |_| true);
-        println!("{set}: found {found:.3}, nDCG@10 {gain:.3}");
         assert!(found >= least_found && gain >= least_gain, "{set}: found {found:.3}, nDCG@10 {gain:.3}");
     }
 }
@@ -120,7 +119,6 @@ fn whole_words_are_found_in_a_tools_own_language_as_in_english() {
         let (found, gain) = figures(set, |query| query["kind"] == "own");
         let (twins_found, twins_gain) =
             figures("english", |query| pairs.contains(&query["pair"].to_string()));
-        println!("{set}: found {found:.3}, nDCG@10 {gain:.3}; in English {twins_found:.3}, {twins_gain:.3}");
         assert!(found >= twins_found - behind_found, "{set}: found {found:.3}, in English {twins_found:.3}");
         assert!(gain >= twins_gain - behind_gain, "{set}: nDCG@10 {gain:.3}, in English {twins_gain:.3}");
     }
