@@ -2,7 +2,8 @@
 //! large a result may be.
 //!
 //! The last check of the gate, so that nobody waits with a place that others could use. A call beyond a rate is refused at
-//! once, and told when to try again. One that is not sent after all counts for no rate. One beyond a number at once waits, in a queue that is bounded in length and in time.
+//! once, and told when to try again; one that is not sent after all counts for no rate. One beyond a number at once waits, in
+//! a queue that is bounded in length and in time.
 
 use std::collections::HashMap;
 use std::fmt;
