@@ -220,18 +220,40 @@ impl File {
     }
 
     fn add(&mut self, item: Item, scope: usize, around: Around, end: &TokenTree) {
-        const TYPES: [&str; 6] = ["struct", "enum", "union", "trait", "type", "mod"];
         let Item { published, line, conditional, before, .. } = item;
         if let Some(is_server) = published {
             let (header, body) = (flat(before), body(end));
             self.marked.push(Marked { scope, around, is_server, line, header, body, conditional });
-        } else if let Some(keyword) = item::keyword(before.clone()).filter(|_| !conditional)
-            && TYPES.iter().any(|ty| keyword == ty)
-            && let Some(name) = item::name(before)
+        } else if !conditional
+            && let Some((keyword, name)) = declared(before)
+            && (keyword != "mod" || is_there(end))
         {
-            self.types.push((scope, keyword.to_string(), name.to_string()));
+            self.types.push((scope, keyword, name));
         }
     }
+}
+
+/// The keyword and the name of a type or module that a statement declares, and does not only mention.
+fn declared(statement: TokenStream) -> Option<(String, String)> {
+    const TYPES: [&str; 6] = ["struct", "enum", "union", "trait", "type", "mod"];
+    let mut trees = statement.into_iter().peekable();
+    if trees.next_if(|tree| is_word(tree, "pub")).is_some() {
+        trees.next_if(|tree| matches!(tree, TokenTree::Group(_)));
+    }
+    while trees.next_if(|tree| is_word(tree, "unsafe") || is_word(tree, "auto")).is_some() {}
+    let keyword = trees.next_if(|tree| TYPES.iter().any(|ty| is_word(tree, ty)))?;
+    match trees.next()? {
+        TokenTree::Ident(name) => Some((keyword.to_string(), name.to_string())),
+        _ => None,
+    }
+}
+
+/// Whether a module is there for certain: one of another file, or that says something of itself, may take itself out.
+fn is_there(end: &TokenTree) -> bool {
+    let TokenTree::Group(body) = end else { return false };
+    let mut trees = body.stream().into_iter();
+    !(trees.next().is_some_and(|tree| is_punct(&tree, '#'))
+        && trees.next().is_some_and(|tree| is_punct(&tree, '!')))
 }
 
 /// An item so far: its attributes, and what else stands before its braces.
@@ -269,15 +291,16 @@ impl Item {
 
     /// What is around the items between its braces.
     fn inside(&self, around: Around) -> Around {
-        if self.changed || around == Around::Unknown {
+        // The braces of an argument, as in `impl Of<{ N }>`, have ended the item before its own.
+        let is_rest = self.before.clone().into_iter().next().is_some_and(|tree| is_punct(&tree, '>'));
+        if self.changed || is_rest || around == Around::Unknown {
             return Around::Unknown;
         }
-        let is_word = |tree: TokenTree| matches!(tree, TokenTree::Ident(word) if word == "extern");
         match item::keyword(self.before.clone()) {
             Some(keyword) if keyword == "impl" => Around::Impl,
             Some(keyword) if keyword == "trait" => Around::Trait,
             Some(_) => Around::Module,
-            None if self.before.clone().into_iter().any(is_word) => Around::Extern,
+            None if self.before.clone().into_iter().any(|tree| is_word(&tree, "extern")) => Around::Extern,
             None => around,
         }
     }
@@ -289,6 +312,10 @@ fn body(end: &TokenTree) -> String {
         TokenTree::Group(group) => flat(group.stream()),
         other => other.to_string(),
     }
+}
+
+fn is_word(tree: &TokenTree, word: &str) -> bool {
+    matches!(tree, TokenTree::Ident(ident) if ident == word)
 }
 
 fn is_punct(tree: &TokenTree, character: char) -> bool {
@@ -412,6 +439,7 @@ mod tests {
         assert_eq!(around(format!("#[async_trait] impl X {{ {PAGE} }}")), Around::Unknown);
         assert_eq!(around(format!("#[other] mod a {{ impl X {{ {PAGE} }} }}")), Around::Unknown);
         assert_eq!(around(format!("macro! {{ {PAGE} }}")), Around::Unknown);
+        assert_eq!(around(format!("impl X<{{ N }}> {{ {PAGE} }}")), Around::Unknown);
         assert_eq!(around(format!("impl X {{ {PAGE}")), Around::Unknown, "it cannot be read");
     }
 
@@ -419,13 +447,17 @@ mod tests {
     fn a_type_of_the_name_of_a_function_is_found_beside_it() {
         const PAGE: &str = "\n#[mcp_tool]\nfn page() {}\n";
         let namesake = |file: String| place_of_page(&file).namesake;
-        assert_eq!(namesake(format!("{PAGE} mod page;")).as_deref(), Some("mod"));
+        assert_eq!(namesake(format!("{PAGE} pub(crate) mod page {{}}")).as_deref(), Some("mod"));
         assert_eq!(
             namesake(format!("#[derive(A)] pub struct page<T>(T); mod a {{}} {PAGE}")).as_deref(),
             Some("struct")
         );
         for other in [
             "mod pages {}",
+            "mod page;",
+            "mod page { #![cfg(x)] }",
+            "let union = page();",
+            "a.union(&b).page();",
             "fn page() {}",
             "mod a { enum page {} }",
             "#[cfg(x)] mod page;",
