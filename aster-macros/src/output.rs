@@ -79,7 +79,7 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
         let what = format!("`{}` is a server already, by the `#[mcp_server]` above", quote!(#ty));
         errors.push(ty, &codes::TWO_BLOCKS, what);
         // What is wrong inside is wrong wherever it is moved to. What others refer to stands beside the first.
-        check::server::second(&item, &mut errors);
+        check::server::second(&item, block, &options, &mut errors);
         expand::fallback::repair_all(&mut item);
         let ServerItem::Impl(block) = item else { return (tokens, errors.into_vec()) };
         return (quote!(#block), errors.into_vec());

@@ -654,16 +654,12 @@ fn owned_help(ty: &Type) -> String {
 /// The type that owns what this one borrows; `None` where no such type is known. A name that is only taken for the standard
 /// library's is noted.
 fn owned_form(ty: &Type, guessed: &mut Option<&'static str>) -> Option<Type> {
-    let mut search = Borrowed::default();
-    search.visit_type(ty);
-    let borrows = search.reference.is_some() || search.lifetime.is_some();
     match bare(ty) {
         Type::Reference(reference) => owned_form(&reference.elem, guessed),
         Type::Slice(slice) => {
             let element = owned_form(&slice.elem, guessed)?;
             Some(parse_quote!(Vec<#element>))
         }
-        Type::TraitObject(_) => None,
         Type::Path(path) => match standard_owner(path) {
             Some((name, owner, is_certain)) => {
                 if !is_certain {
@@ -676,9 +672,16 @@ fn owned_form(ty: &Type, guessed: &mut Option<&'static str>) -> Option<Type> {
             }
             None => of_owned(path, guessed),
         },
-        _ if borrows => None,
-        other => Some(other.clone()),
+        other if is_owned(other) => Some(other.clone()),
+        _ => None,
     }
+}
+
+/// Whether a type borrows nothing, and is no trait's.
+fn is_owned(ty: &Type) -> bool {
+    let mut search = Borrowed::default();
+    search.visit_type(ty);
+    search.reference.is_none() && search.lifetime.is_none() && !matches!(bare(ty), Type::TraitObject(_))
 }
 
 /// A type of types, each of which owns what it has.
@@ -686,10 +689,13 @@ fn of_owned(path: &TypePath, guessed: &mut Option<&'static str>) -> Option<Type>
     let mut path = path.clone();
     let last = path.path.segments.last_mut()?;
     let is_cow = last.ident == "Cow";
+    // These own what they point to, a text as well as a path.
+    let is_owner = ["Box", "Rc", "Arc"].iter().any(|owner| last.ident == owner);
     let PathArguments::AngleBracketed(arguments) = &mut last.arguments else { return Some(Type::Path(path)) };
     for argument in &mut arguments.args {
         match argument {
             GenericArgument::Type(inner) if is_cow => return owned_form(inner, guessed),
+            GenericArgument::Type(inner) if is_owner && is_owned(inner) => {}
             GenericArgument::Type(inner) => *inner = owned_form(inner, guessed)?,
             GenericArgument::Lifetime(lifetime) if !is_cow && lifetime.ident != "static" => return None,
             _ => {}

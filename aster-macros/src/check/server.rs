@@ -24,7 +24,7 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         ServerHome::Impl(..) => Home::Impl { server },
         ServerHome::Module(_) => Home::Module { server },
     };
-    let judged = callables(item, &tool_home, errors);
+    let judged = callables(item, &tool_home, name.as_deref(), errors);
     for second in item.attributes().iter().filter(|attribute| is_server(attribute)) {
         errors.push(second.path(), &codes::CONFLICTING, "`#[mcp_server]` is given twice");
     }
@@ -35,8 +35,6 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
             ServerItem::Module(module) => errors.push(module.header.mod_token, &codes::NO_TOOLS, what),
         }
     }
-    same_names(&judged.iter().flatten().collect::<Vec<_>>(), name.as_deref(), errors);
-    same_variants(item, errors);
     taken(item, errors);
 
     Some(Server {
@@ -53,14 +51,23 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
     })
 }
 
-/// Judges what a second block of a type publishes. The block itself is no server, whatever stands in it.
-pub(crate) fn second(item: &ServerItem, errors: &mut Errors) {
-    callables(item, &Home::Impl { server: String::new() }, errors);
+/// Judges what a second block of a type publishes. The block itself is no server, whatever stands in it; a name that it takes
+/// from the first one's is told by rustc.
+pub(crate) fn second(item: &ServerItem, block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) {
+    // What is wrong with the type's own name was told at the first block.
+    let name = match &options.name {
+        Some(literal) => name::literal("name", literal, errors),
+        None => last_segment(&block.header.self_ty).map(|ident| name::snake(&ident.unraw().to_string())),
+    };
+    let home = Home::Impl { server: name.clone().unwrap_or_default() };
+    callables(item, &home, name.as_deref(), errors);
 }
 
+/// Judges what a server publishes, each alone and all beside one another.
 fn callables(
     item: &ServerItem,
     home: &Home,
+    server: Option<&str>,
     errors: &mut Errors,
 ) -> Vec<Option<(Callable, CallableOptions)>> {
     let judge = |function: &Function| {
@@ -68,7 +75,10 @@ fn callables(
         let options = CallableOptions::of(kind, attribute, errors);
         Some((callable(kind, function, &options, home, errors)?, options))
     };
-    item.published().map(judge).collect()
+    let judged: Vec<_> = item.published().map(judge).collect();
+    same_names(&judged.iter().flatten().collect::<Vec<_>>(), server, errors);
+    same_variants(item, errors);
+    judged
 }
 
 /// Where a server stands, and its name unless that is wrong.

@@ -322,7 +322,9 @@ fn a_second_block_is_no_server_without_tools() {
         }
     };
     let item = item::server(item, &mut errors).unwrap();
-    check::server::second(&item, &mut errors);
+    let ServerItem::Impl(block) = &item else { unreachable!("an `impl` was given") };
+    let options = ServerOptions::parse(quote!(), &mut errors);
+    check::server::second(&item, block, &options, &mut errors);
     assert!(errors.is_empty());
 }
 
@@ -414,6 +416,10 @@ fn help_knows_the_case() {
         (quote!(&(&str, u8)), "help: use an owned type"),
         (quote!(&(u8, u8)), "help: use `(u8, u8)`"),
         (quote!(&&str), "help: use `String`"),
+        (quote!(&Box<str>), "help: use `Box<str>`"),
+        (quote!(&std::sync::Arc<Path>), "help: use `std::sync::Arc<Path>`"),
+        (quote!(&Arc<[&str]>), "help: use `Arc<Vec<String>>`"),
+        (quote!(&Box<dyn Display>), "help: use an owned type"),
         (quote!(&[&str]), "help: use `Vec<String>`"),
         (quote!(&[Option<u8>]), "help: use `Vec<Option<u8>>`"),
         (quote!(&dyn Display), "help: use an owned type"),

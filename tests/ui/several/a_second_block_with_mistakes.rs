@@ -9,7 +9,7 @@ impl Web {
     fn page(&self) {}
 }
 
-#[mcp_server]
+#[mcp_server(name = "Web")]
 impl Web {
     /// Reads a page later.
     #[mcp_tool(tier = Standard, grop = LATER)]
@@ -20,6 +20,18 @@ impl Web {
     fn search(&self, query: &str) -> usize {
         query.len()
     }
+
+    /// Saves a page.
+    #[mcp_tool(tier = Standard)]
+    fn save(&self) {}
+
+    /// Saves a page for others.
+    #[mcp_tool(tier = Standard, name = "save")]
+    fn save_for(&self) {}
+
+    /// Saves a page for all.
+    #[mcp_tool(tier = Standard, name = "save_all")]
+    fn save__for(&self) {}
 }
 
 agent! { READER = { tools: [WebTool::Page, WebTool::Later] } }
