@@ -96,6 +96,11 @@ const LONG_TEXT: &str = match std::str::from_utf8(&[b'x'; 1025]) {
     Ok(text) => text,
     Err(_) => "",
 };
+/// No pattern with look-ahead is checked.
+static GUESS: ToolSpec = ToolSpec {
+    input_schema: || json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "^(?!x)"}}}),
+    ..described("guess", "Guesses a number.")
+};
 const BY_HAND: NativeCatalogue = NativeCatalogue {
     entries: &[Entry::Tool(&SILENT), Entry::Tool(&TO_DO), Entry::Tool(&ECHO), Entry::Tool(&LONG)],
     ..NativeCatalogue::EMPTY
@@ -185,7 +190,7 @@ fn what_is_linked_and_what_is_listed_are_compared_in_both_directions() {
     let unregistered = NativeCatalogue { entries: &BY_HAND.entries[..1], ..NativeCatalogue::EMPTY };
     insta::assert_snapshot!("unregistered", told(&lint::listed(&unregistered, &NativeCatalogue::EMPTY)));
     assert_eq!(lint::listed(&ALL, &NativeCatalogue::registered()), []);
-    assert_eq!(lint::binary(&ALL, None), Ok(Vec::new()));
+    assert_eq!(lint::binary(&ALL, None), Err((Vec::new(), "its sources are not here".to_owned())));
 }
 
 #[test]
@@ -311,6 +316,29 @@ fn groups_of_resources_and_prompts_are_groups() {
 }
 
 #[test]
+fn a_schema_that_is_not_held_to_is_found() {
+    let found = |input_schema: fn() -> serde_json::Value| {
+        let entries: &'static [Entry] =
+            Box::leak(Box::new([Entry::Tool(Box::leak(Box::new(ToolSpec { input_schema, ..*add::TOOL })))]));
+        let found = lint::schemas(&NativeCatalogue { entries, ..NativeCatalogue::EMPTY });
+        found.iter().map(|finding| finding.message.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let part = "no argument is held to this part of its schema: ";
+    let lost = found(
+        || json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}, "b": {"patternProperties": {"^(?=a)": {}}}}}),
+    );
+    assert_eq!(
+        lost,
+        format!("{part}\"$ref\": \"#/$defs/none\"\n{part}\"patternProperties\": {{\"^(?=a)\":{{}}}}")
+    );
+    let whole = found(
+        || json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"pattern": "^a+$"}}}),
+    );
+    assert_eq!(whole, "");
+    assert_eq!(lint::schemas(&ALL), []);
+}
+
+#[test]
 fn the_manifest_of_a_catalogue_names_its_tools() {
     assert_eq!(lint::manifest(&ALL), []);
 }
@@ -374,6 +402,7 @@ mod broken {
             BY_HAND.entries[0],
             BY_HAND.entries[0],
             Entry::Tool(&super::SHELF),
+            Entry::Tool(&super::GUESS),
             PART.entries[0],
             Entry::Server(super::web::SERVER),
         ],
@@ -411,6 +440,7 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
         ("descriptions_say_something", "FAILED"),
         ("urls_are_under_egress", "FAILED"),
         ("names_are_plain", "FAILED"),
+        ("arguments_are_held_to_their_schemas", "FAILED"),
         ("agents_are_given_what_there_is", "FAILED"),
         ("what_was_reviewed_is_what_there_is", "FAILED"),
         ("the_document_is_current", "FAILED"),
@@ -425,6 +455,7 @@ fn the_tests_that_the_macro_makes_fail_where_they_should() {
         "`calculator/silent`: it has no description",
         "`web/read_again`, parameter `source_url`: it takes a URL",
         "`calculator/shelve`, parameter `book.the title`: its name is not one that every provider takes",
+        "`calculator/guess`: no argument is held to this part of its schema: \"pattern\": \"^(?!x)\"",
         "`house`: this server is linked into the binary, and the list does not name it",
         "`reader`: it is given the group `nobodys`",
         "`web`: another server has this name: first at tests/consistency.rs:",

@@ -48,7 +48,7 @@ fn the_tests_of_a_catalogue_fail_with_both_places() {
 #[test]
 fn a_check_of_the_binary_names_both_places() {
     let said = |list| {
-        let findings = lint::binary(list, None).unwrap();
+        let findings = lint::binary(list, None).unwrap_err().0;
         findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     names_both(&said(&BOTH));

@@ -25,6 +25,9 @@ struct Checked {
     problems: Vec<Finding>,
     /// What works, but not as it is written.
     warnings: Vec<Finding>,
+    /// What was not looked at, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -67,14 +70,9 @@ pub(crate) async fn run(global: &Global, arguments: &Check, output: Output) -> R
 fn check_native(list: &NativeCatalogue, package: Option<&Path>, checked: &mut Checked) {
     checked.native_tools = list.entries.iter().map(|entry| entry.tools().len()).sum();
     let findings = lint::binary(list, package).unwrap_or_else(|(findings, why)| {
-        checked.warnings.push(Finding {
-            place: "dependencies".to_owned(),
-            message: format!(
-                "server crates that are not linked were not looked for: {}",
-                one_line(&why, 500)
-            ),
-            help: "let cargo run, as `cargo run -- check` does, or ignore this".to_owned(),
-        });
+        checked
+            .notes
+            .push(format!("dependencies that are not linked were not looked for: {}", one_line(&why, 500)));
         findings
     });
     checked.problems.extend(findings.into_iter().map(|finding| Finding {
@@ -188,6 +186,7 @@ impl Report for Checked {
             .collect();
         lines.extend(self.problems.iter().map(|finding| line("problem", finding)));
         lines.extend(self.warnings.iter().map(|finding| line("warning", finding)));
+        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         lines.push(format!(
             "{}, {}, {}, {}",
             count(self.servers, "external server"),
@@ -266,5 +265,6 @@ mod tests {
         let problem =
             checked.problems.iter().find(|problem| problem.message.contains("another server has this name"));
         assert!(problem.is_some_and(|problem| problem.place == "web"), "{}", checked.human());
+        assert!(checked.human().contains("note: dependencies that are not linked"), "{}", checked.human());
     }
 }

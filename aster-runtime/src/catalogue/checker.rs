@@ -47,6 +47,17 @@ impl Checker {
         Self { bounds, draft, validator: OnceLock::new() }
     }
 
+    /// The keywords of the schema that are not checked, as they are written: references to elsewhere or to nothing, and
+    /// patterns that the engine does not take.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing can be checked by the schema, with the reason.
+    pub(super) fn unchecked(&self, schema: &Value) -> Result<Vec<String>, String> {
+        let (tame, left_out) = tamed(schema, self.draft);
+        build(&tame, self.draft).map(|_| left_out)
+    }
+
     /// Every violation, each once, in the order of the schema; at most twenty.
     pub(super) fn check(&self, schema: &Value, arguments: &JsonObject) -> Vec<Violation> {
         self.with(schema, arguments, violations).unwrap_or_else(|why| vec![Violation::whole(why)])
@@ -125,18 +136,34 @@ fn options(draft: Draft) -> ValidationOptions<'static> {
 }
 
 fn compile(original: &Value, draft: Draft) -> Result<Validator, String> {
+    build(&tamed(original, draft).0, draft)
+}
+
+fn build(schema: &Value, draft: Draft) -> Result<Validator, String> {
+    options(draft).build(schema).map_err(|error| text::one_line(&error.masked().to_string(), 200))
+}
+
+/// A schema that can be followed, and what was left out of it.
+fn tamed(original: &Value, draft: Draft) -> (Value, Vec<String>) {
     let links = Links::of(original);
-    let mut taming =
-        Taming { links: &links, draft, patterns: HashMap::new(), elsewhere: false, looser_targets: false };
+    let mut taming = Taming {
+        links: &links,
+        draft,
+        patterns: HashMap::new(),
+        elsewhere: false,
+        looser_targets: false,
+        left_out: Vec::new(),
+    };
     let mut copy = original.clone();
     if taming.tame(&mut copy, true) {
         // Whatever is referred to may be what became looser.
         taming.looser_targets = true;
         copy = original.clone();
+        taming.left_out.clear();
         taming.tame(&mut copy, true);
         without_unevaluated(&mut copy);
     }
-    options(draft).build(&copy).map_err(|error| text::one_line(&error.masked().to_string(), 200))
+    (copy, taming.left_out)
 }
 
 /// Takes out of a schema what cannot be followed, so that what is left accepts at least what the whole does.
@@ -149,6 +176,8 @@ struct Taming<'t> {
     elsewhere: bool,
     /// Whether the targets of references count as looser.
     looser_targets: bool,
+    /// What was taken out, as it was written.
+    left_out: Vec<String>,
 }
 
 impl Taming<'_> {
@@ -221,14 +250,14 @@ impl Taming<'_> {
                 map.insert(key.to_owned(), local);
                 looser |= self.looser_targets;
             } else {
-                map.shift_remove(key);
+                self.leave_out(map, key);
                 looser = true;
             }
         }
         if let Some(Value::String(pattern)) = map.get("pattern")
             && !self.usable(&pattern.clone())
         {
-            map.shift_remove("pattern");
+            self.leave_out(map, "pattern");
             looser = true;
         }
         let patterns: Vec<String> = map
@@ -239,11 +268,17 @@ impl Taming<'_> {
         if !patterns.iter().all(|pattern| self.usable(pattern)) {
             // Without all of its patterns it is not known which properties are additional ones.
             for key in ["patternProperties", "additionalProperties"] {
-                map.shift_remove(key);
+                self.leave_out(map, key);
             }
             looser = true;
         }
         looser
+    }
+
+    fn leave_out(&mut self, map: &mut Map<String, Value>, key: &str) {
+        if let Some(value) = map.shift_remove(key) {
+            self.left_out.push(text::one_line(&format!("\"{key}\": {value}"), 200));
+        }
     }
 
     /// Whether the engine takes a pattern. Of very many no more are tried.

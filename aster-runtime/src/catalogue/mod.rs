@@ -30,6 +30,7 @@ pub use capability::{Prompt, Resource};
 pub use external::{AnnotationTrust, ExternalSettings, Health, Listing, Pinning};
 pub use native::NativeCatalogue;
 pub use problem::{CatalogueError, Problem, Reason};
+pub(crate) use schema::unchecked;
 pub use schema::{Violation, signature};
 pub(crate) use urls::{said_to_be_none, url_arguments};
 

@@ -61,6 +61,18 @@ pub(super) fn normalise(schema: Option<&Value>) -> Result<(Value, Checker), Reas
     Ok((schema, checker))
 }
 
+/// What of a schema is not checked, as it is written. Of one that is [none](Reason) nothing is said.
+///
+/// # Errors
+///
+/// Where no arguments can be checked by it, with the reason.
+pub(crate) fn unchecked(schema: &Value) -> Result<Vec<String>, String> {
+    match normalise(Some(schema)) {
+        Ok((schema, checker)) => checker.unchecked(&schema),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 /// Whether a value is nested more deeply than `limit`; looks no further than that.
 fn deeper_than(value: &Value, limit: usize) -> bool {
     match value {

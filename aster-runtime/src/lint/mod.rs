@@ -8,6 +8,7 @@ mod linked;
 mod manifest;
 mod names;
 mod packages;
+mod schemas;
 mod urls;
 mod words;
 
@@ -21,6 +22,7 @@ pub use linked::listed;
 pub use manifest::{agents, manifest};
 pub use names::names;
 pub use packages::unlinked;
+pub use schemas::schemas;
 pub use urls::urls;
 pub use words::descriptions;
 
@@ -53,6 +55,8 @@ pub enum Rule {
     Parameter,
     /// What is inside of a parameter has names that providers take of parameters.
     Name,
+    /// Arguments are held to all that a schema says.
+    Schema,
     /// A parameter that takes a URL stands under egress.
     Egress,
     /// The tools of the list, those that can be called and those that the manifest names are the same.
@@ -191,20 +195,23 @@ pub fn problems(list: &NativeCatalogue) -> Vec<Finding> {
 ///
 /// # Errors
 ///
-/// Where cargo cannot be asked, with what was found without it.
+/// Where the dependencies were not looked at, with what was found without them and the reason.
 pub fn binary(
     list: &NativeCatalogue,
     package: Option<&Path>,
 ) -> Result<Vec<Finding>, (Vec<Finding>, String)> {
     let mut findings = problems(list);
     findings.extend(unlisted(list));
-    let Some(package) = package.filter(|_| packages::cargo().is_some()) else { return Ok(findings) };
-    match unlinked(package, &[*list, registered(list)]) {
-        Ok(found) => {
-            findings.extend(found);
+    let unlinked = match package {
+        Some(package) => unlinked(package, &[*list, registered(list)]),
+        None => Err("its sources are not here".to_owned()),
+    };
+    match unlinked {
+        Ok(unlinked) => {
+            findings.extend(unlinked);
             Ok(findings)
         }
-        Err(error) => Err((findings, error)),
+        Err(why) => Err((findings, why)),
     }
 }
 

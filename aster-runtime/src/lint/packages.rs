@@ -2,7 +2,6 @@
 //! everything that it would have registered.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,10 +15,13 @@ use crate::text;
 /// The runtime's own package, by which a server crate is known.
 const RUNTIME: &str = env!("CARGO_PKG_NAME");
 
+/// What this is built for.
+const TARGET: &str = env!("ASTER_TARGET");
+
 /// The attributes that publish something.
 const ATTRIBUTES: [&str; 4] = ["mcp_server", "mcp_tool", "mcp_resource", "mcp_prompt"];
 
-/// The packages that the one in `folder` depends on, for every target and not for tests alone, that publish something with
+/// The packages that the one in `folder` depends on, for this target and not for tests alone, that publish something with
 /// Aster's attributes, and of which nothing is in any of `linked`. Whether they have the runtime from a package of their own
 /// choice is all the same, so that a facade hides none of them. Optional dependencies count where they are on by default.
 ///
@@ -67,7 +69,7 @@ pub fn unlinked(folder: &Path, linked: &[NativeCatalogue]) -> Result<Vec<Finding
     Ok(found.collect())
 }
 
-/// What cargo resolved: which package needs which, for every target and not for tests or build scripts alone.
+/// What cargo resolved: which package needs which, for this target and not for tests or build scripts alone.
 struct Graph<'a> {
     nodes: HashMap<&'a str, &'a Value>,
     /// The ids of the packages that are the runtime.
@@ -106,17 +108,14 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The cargo that started this process, where one did.
-pub(super) fn cargo() -> Option<OsString> {
-    std::env::var_os("CARGO")
-}
-
 fn metadata(manifest: &Path) -> Result<Value, String> {
     // Looked up on the path it may be rustup's, which would first install what it lacks.
-    let cargo = cargo().ok_or("cargo did not start this, as `cargo test` and `cargo run` do")?;
+    let cargo =
+        std::env::var_os("CARGO").ok_or("cargo did not start this, as `cargo test` and `cargo run` do")?;
     let mut command = Command::new(cargo);
-    // What is being tested has been built, so that nothing has to be fetched.
-    command.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(manifest);
+    // What is being tested has been built, so that for its target nothing has to be fetched.
+    command.args(["metadata", "--format-version", "1", "--offline", "--filter-platform", TARGET]);
+    command.arg("--manifest-path").arg(manifest);
     command.current_dir(manifest.parent().unwrap_or(Path::new(".")));
     let output = command.output().map_err(|error| {
         format!(

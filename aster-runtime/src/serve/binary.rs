@@ -15,7 +15,7 @@ use super::{Interrupt, Parent, Shape, stdio};
 use crate::call::{Check, Outcome};
 use crate::catalogue::{Catalogue, Health, NativeCatalogue};
 use crate::gate::approval::Terminal;
-use crate::host::{CallOptions, Host, HostSession};
+use crate::host::{CallOptions, Host, HostBuilder, HostError, HostSession};
 use crate::lint;
 use crate::provider::Provider;
 use crate::session::Profile;
@@ -122,6 +122,12 @@ async fn run(catalogue: NativeCatalogue, built: Built, arguments: &[String], par
     {
         builder = builder.approver(Arc::new(terminal));
     }
+    if let ["check"] = words.as_slice() {
+        return match check(&catalogue, built.folder.map(Path::new), builder).await {
+            Ok(told) => show(&told),
+            Err(wrong) => fail(3, &wrong),
+        };
+    }
     let host = match builder.build().await {
         Ok(host) => host,
         Err(error) => return fail(3, &error.to_string()),
@@ -141,7 +147,6 @@ async fn run(catalogue: NativeCatalogue, built: Built, arguments: &[String], par
     };
     match words.as_slice() {
         ["list"] => show(&list(&host.catalogue())),
-        ["check"] => check(&catalogue, built.folder, &host.catalogue()),
         ["search", query @ ..] => {
             answer(&session, json!({"action": "search", "query": query.join(" ")})).await
         }
@@ -272,25 +277,36 @@ fn list(catalogue: &Catalogue) -> String {
         .collect()
 }
 
-/// What start-up does not refuse: what is linked and not listed, and servers that are down.
-fn check(list: &NativeCatalogue, folder: Option<&str>, catalogue: &Catalogue) -> ExitCode {
+/// What there is, or what is wrong with the binary and which of its servers are down. A list that is no catalogue starts none.
+async fn check(
+    list: &NativeCatalogue,
+    folder: Option<&Path>,
+    builder: HostBuilder,
+) -> Result<String, String> {
     // Elsewhere than where it was built there is no manifest to look at.
-    let folder = folder.map(Path::new).filter(|folder| folder.join("Cargo.toml").exists());
-    let findings = lint::binary(list, folder).unwrap_or_else(|(findings, error)| {
-        let _ = writeln!(io::stderr().lock(), "note: the dependencies are not checked: {error}");
+    let folder = folder.filter(|folder| folder.join("Cargo.toml").exists());
+    let findings = lint::binary(list, folder).unwrap_or_else(|(findings, why)| {
+        let _ = writeln!(
+            io::stderr().lock(),
+            "note: dependencies that are not linked were not looked for: {why}"
+        );
         findings
     });
-    let wrong: Vec<String> = catalogue
-        .servers()
-        .iter()
-        .filter(|server| server.health != Health::Ready)
-        .map(|server| format!("server {}: {}", server.name, server.health))
-        .chain(findings.iter().map(ToString::to_string))
-        .collect();
-    if !wrong.is_empty() {
-        return fail(3, &wrong.join("\n"));
+    let mut wrong: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let mut told = String::new();
+    match builder.build().await {
+        Ok(host) => {
+            let catalogue = host.catalogue();
+            let (tools, servers) = (catalogue.tools().len(), catalogue.servers());
+            told = format!("{tools} tools on {} servers, no problem\n", servers.len());
+            let down = servers.iter().filter(|server| server.health != Health::Ready);
+            wrong.extend(down.map(|server| format!("server {}: {}", server.name, server.health)));
+        }
+        // Its problems are among the findings.
+        Err(HostError::Catalogue(_)) => {}
+        Err(error) => wrong.push(error.to_string()),
     }
-    show(&format!("{} tools on {} servers, no problem\n", catalogue.tools().len(), catalogue.servers().len()))
+    if wrong.is_empty() { Ok(told) } else { Err(wrong.join("\n")) }
 }
 
 async fn answer(session: &HostSession, request: Value) -> ExitCode {

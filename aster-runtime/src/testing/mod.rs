@@ -53,6 +53,7 @@ pub const BLESS: &str = "ASTER_BLESS";
 /// | `descriptions_say_something` | one is missing, a placeholder, a name, too long, or another tool's |
 /// | `urls_are_under_egress` | a parameter takes a URL that the gate does not look at |
 /// | `names_are_plain` | a property inside of a parameter has a name that providers refuse of parameters |
+/// | `arguments_are_held_to_their_schemas` | a part of a schema is not checked before the call |
 /// | `the_manifest_names_what_can_be_called` | it names more or less than is listed, or a call arrives elsewhere |
 /// | `agents_are_given_what_there_is` | a group is given to none of `agents`, or an agent something that is not there |
 /// | `what_was_reviewed_is_what_there_is` | a tier, group, hint, schema or what a provider loses of one differs from the committed snapshot |
@@ -144,6 +145,12 @@ macro_rules! catalogue_tests {
         #[$crate::__private::test]
         fn names_are_plain() {
             __SUITE.names_are_plain();
+        }
+
+        $(#[$meta])*
+        #[$crate::__private::test]
+        fn arguments_are_held_to_their_schemas() {
+            __SUITE.arguments_are_held_to_their_schemas();
         }
 
         $(#[$meta])*
@@ -246,6 +253,11 @@ impl Suite<'_> {
     /// See [`lint::names`].
     pub fn names_are_plain(&self) {
         self.hold(&[Rule::Name], lint::names(&self.catalogue));
+    }
+
+    /// See [`lint::schemas`].
+    pub fn arguments_are_held_to_their_schemas(&self) {
+        self.hold(&[Rule::Schema], lint::schemas(&self.catalogue));
     }
 
     /// See [`lint::manifest`]. It holds Aster to what it promises of any list; no list that is a catalogue is known to break it.
