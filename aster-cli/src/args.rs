@@ -206,6 +206,9 @@ pub(crate) struct Describe {
     /// Ids, `server/tool`.
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
+    /// Show the arguments as this provider's models are told of them, and what that leaves out.
+    #[arg(long, value_name = "NAME", default_value_t = Provider::Plain, value_parser = providers())]
+    pub(crate) provider: Provider,
 }
 
 #[derive(Debug, Args)]

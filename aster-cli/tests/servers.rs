@@ -183,6 +183,9 @@ fn search_and_describe_read_well() {
       "readOnlyHint": true
     }
     "#);
+    let for_openai = ["mcp", "describe", "peer/echo", "--provider", "openai-strict"];
+    let told = sandbox.run(&for_openai).expect(0).stdout;
+    assert!(told.contains("\"additionalProperties\": false") && !told.contains("Left out"), "{told}");
     let described = sandbox.run(&["mcp", "describe", "peer/echo", "peer/fail", "--json"]).expect(0);
     assert!(!described.stdout.contains('\u{202e}'));
     assert_eq!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aster_runtime::catalogue::{Health, Tool};
+use aster_runtime::provider::{Loss, Provider};
 use aster_runtime::search::default_ranker;
 use aster_runtime::text::{block, one_line};
 use aster_runtime::{BridgeError, HostSession, Tier, bridge};
@@ -26,8 +27,42 @@ struct Definition {
     tier: Tier,
     group: String,
     signature: String,
-    /// The MCP tool as its server sent it.
+    /// The MCP tool as its server sent it, with the input schema in the provider's form.
     definition: Value,
+    /// What that form does not say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    losses: Vec<Lost>,
+}
+
+#[derive(Serialize)]
+struct Lost {
+    /// Where in the tool's own schema, as a JSON pointer.
+    path: String,
+    keyword: String,
+    reason: &'static str,
+    source: &'static str,
+}
+
+impl Definition {
+    fn new(tool: &Tool, provider: Provider) -> Self {
+        let export = provider.export(tool.input_schema());
+        let mut definition = tool.definition().clone();
+        definition["inputSchema"] = export.schema;
+        let lost = |Loss { path, keyword, rule, .. }| Lost {
+            path,
+            keyword,
+            reason: rule.reason,
+            source: rule.source,
+        };
+        Self {
+            id: tool.id().to_string(),
+            tier: tool.tier(),
+            group: tool.group().to_owned(),
+            signature: tool.signature(),
+            definition,
+            losses: export.losses.into_iter().map(lost).collect(),
+        }
+    }
 }
 
 pub(crate) fn run(running: &Running, arguments: &Describe, output: Output) -> Result<Exit, Failure> {
@@ -35,13 +70,7 @@ pub(crate) fn run(running: &Running, arguments: &Describe, output: Output) -> Re
     let mut failures = Vec::new();
     for id in &arguments.ids {
         match resolve(&running.session, id) {
-            Ok(tool) => tools.push(Definition {
-                id: tool.id().to_string(),
-                tier: tool.tier(),
-                group: tool.group().to_owned(),
-                signature: tool.signature(),
-                definition: tool.definition().clone(),
-            }),
+            Ok(tool) => tools.push(Definition::new(&tool, arguments.provider)),
             Err(failure) => failures.push(failure),
         }
     }
@@ -97,6 +126,14 @@ impl Report for Described {
             let description = tool.definition["description"].as_str().unwrap_or_default();
             parts.push(block(description, 16_000));
             parts.extend(field("inputSchema").map(|schema| format!("Arguments:\n{}", safe_json(schema))));
+            if !tool.losses.is_empty() {
+                let line = |lost: &Lost| {
+                    let place = one_line(&format!("{} {}", lost.path, lost.keyword), 300);
+                    format!("  {place}: {} ({})", lost.reason, lost.source)
+                };
+                let lines: Vec<String> = tool.losses.iter().map(line).collect();
+                parts.push(format!("Left out for this provider:\n{}", lines.join("\n")));
+            }
             parts.extend(field("outputSchema").map(|schema| format!("Result:\n{}", safe_json(schema))));
             parts.extend(
                 field("annotations").map(|claims| format!("What it says of itself:\n{}", safe_json(claims))),

@@ -6,7 +6,7 @@ use super::{Finding, Rule, id};
 use crate::catalogue::{Catalogue, NativeCatalogue, Origin, native_parts, raise};
 use crate::id::ToolId;
 use crate::inject::{ProgressiveConfig, inject};
-use crate::scope::{Agent, Scope};
+use crate::scope::{Agent, Scope, View};
 use crate::spec::ToolSpec;
 
 /// The tools of the list that a call does not arrive at, or that the manifest, with room for all of it, does not name; and the
@@ -16,14 +16,18 @@ use crate::spec::ToolSpec;
 pub fn manifest(list: &NativeCatalogue) -> Vec<Finding> {
     let Ok(mut parts) = native_parts(list.entries) else { return Vec::new() };
     raise(&mut parts, list.raises);
-    differences(list, &Catalogue::merge(&parts))
+    let view = Scope::default().view(&Catalogue::merge(&parts));
+    differences(list, &view, named(&view))
 }
 
-fn differences(list: &NativeCatalogue, catalogue: &Catalogue) -> Vec<Finding> {
-    let view = Scope::default().view(catalogue);
+/// The tools that the manifest of a view names.
+fn named(view: &View) -> BTreeSet<String> {
     let config =
         ProgressiveConfig { available_context_tokens: usize::MAX / 1024, ..ProgressiveConfig::default() };
-    let mut named = inject(&view, &config).map(|injection| names_in(&injection.prompt)).unwrap_or_default();
+    inject(view, &config).map(|injection| names_in(&injection.prompt)).unwrap_or_default()
+}
+
+fn differences(list: &NativeCatalogue, view: &View, mut named: BTreeSet<String>) -> Vec<Finding> {
     let finding = |id: &str, message: &str| {
         Finding::new(Rule::Manifest, id, message, "this is a mistake of Aster's; please report it")
     };
@@ -167,8 +171,12 @@ mod tests {
         NativeCatalogue { entries: &[Entry::Tool(&FETCH), Entry::Tool(&SEARCH)], ..NativeCatalogue::EMPTY };
 
     fn told(list: &NativeCatalogue, catalogue: &Catalogue) -> Vec<String> {
-        let told = |finding: &Finding| format!("{} {}", finding.subject, finding.message);
-        differences(list, catalogue).iter().map(told).collect()
+        let view = Scope::default().view(catalogue);
+        lines(&differences(list, &view, named(&view)))
+    }
+
+    fn lines(found: &[Finding]) -> Vec<String> {
+        found.iter().map(|finding| format!("{} {}", finding.subject, finding.message)).collect()
     }
 
     #[test]
@@ -182,6 +190,11 @@ mod tests {
             ["web/fetch the manifest names it, and it is not listed"]
         );
         assert_eq!(told(&BOTH, &of(SEARCH_ALONE.entries)), ["web/fetch it is listed, and cannot be called"]);
+        let view = Scope::default().view(&of(BOTH.entries));
+        assert_eq!(
+            lines(&differences(&BOTH, &view, BTreeSet::from(["web/fetch".to_owned()]))),
+            ["web/search it can be called, and the manifest does not name it"]
+        );
         let of_others = of(&[Entry::Tool(&OTHER_FETCH), Entry::Tool(&SEARCH)]);
         assert_eq!(
             told(&BOTH, &of_others),
