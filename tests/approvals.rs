@@ -239,7 +239,7 @@ impl Approver for After {
 #[tokio::test(start_paused = true)]
 async fn of_several_the_first_clear_answer_counts() {
     let yes = || Approval::once("a human");
-    let no = || Approval::Denied { reason: "no".to_owned() };
+    let no = || Approval::denied("a human", "no");
     let nobody = |hint: &str| Approval::Unasked { hint: Some(hint.to_owned()) };
     let never = 100_000;
     for (answers, seconds, told) in [
@@ -280,9 +280,7 @@ async fn a_call_waits_at_the_desk_until_somebody_answers_anywhere() {
             let waiting = desk.waiting();
             assert_eq!((waiting.len(), &waiting[0].request.arguments), (1, &json!({"what": "x"})));
             if by_desk {
-                assert!(
-                    desk.answer(&waiting[0].request.call_id, Approval::Denied { reason: "no".to_owned() })
-                );
+                assert!(desk.answer(&waiting[0].request.call_id, Approval::denied("a human", "no")));
             }
             waiting[0].request.call_id.clone()
         };

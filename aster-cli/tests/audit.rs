@@ -13,11 +13,13 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use server::{PASSWORD, Postgres};
 
-/// A sandbox with a server `peer`, whose `echo` is Standard and `wipe` Restricted, and this in the section `audit`.
+/// A sandbox with a server `peer`, whose `echo` is Standard and `wipe` Restricted, a rule that asks about the latter too, and
+/// this in the section `audit`.
 fn sandbox(audit: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let peer = sandbox.peer(", tiers: {echo: standard}");
     sandbox.user(&format!("mcp: {{servers: {{peer: {peer}}}}}\naudit: {{{audit}}}\n"));
+    sandbox.write("config/aster/permissions.yaml", "rules:\n  - {action: ask, tool: peer/wipe}\n");
     sandbox
 }
 
@@ -49,7 +51,13 @@ fn holds(sandbox: &Sandbox) {
     let one = |arguments: &[&str]| {
         records(&sandbox.run(&[&["audit"][..], arguments, &["--json"]].concat()).expect(0))
     };
+    let place = sandbox.path("config/aster/permissions.yaml");
+    assert_eq!(all[2]["by"], json!({"rule": format!("{}:2", place.display())}));
+    assert!(!all[2]["error"].as_str().unwrap().contains("permissions.yaml"), "{}", all[2]);
     assert_eq!(one(&["query", "--outcome", "denied"]), all[2..]);
+    assert_eq!(one(&["query", "--check", "approval"]), all[2..]);
+    assert_eq!(one(&["query", "--check", "rule"]), all[..0]);
+    assert_eq!(one(&["query", "--tier", "standard", "--stage", "outcome"]), all[1..2]);
     assert_eq!(one(&["query", "--tool", "*/ec*"]), all[..2]);
     assert_eq!(one(&["query", "--since", "1h", "--call", all[0]["call_id"].as_str().unwrap()]), all[..2]);
     assert_eq!(one(&["query", "--until", "2020-01-01T00:00:00Z"]), all[..0]);
@@ -118,7 +126,7 @@ fn postgres() {
     let denied = sandbox.run(&["audit", "query", "--outcome", "denied", "--json"]).expect(0);
     assert_eq!(records(&denied), [all[2].clone(), all[5].clone()]);
     let shown = sandbox.run(&["audit", "query"]).expect(0).stdout;
-    assert!(shown.contains("denied (approval)") && !shown.contains(PASSWORD), "{shown}");
+    assert!(shown.contains("denied (approval: the rule at ") && !shown.contains(PASSWORD), "{shown}");
     // The chain says that they do not belong there.
     sandbox.run(&["audit", "verify"]).expect(6);
 
@@ -137,7 +145,7 @@ fn people_see_what_was_called() {
     let shown = sandbox.run(&["audit", "tail"]).expect(0).stdout;
     let without_time: Vec<&str> = shown.lines().map(|line| line.get(22..).unwrap_or(line)).collect();
     let text = without_time.join("\n");
-    for part in ["peer/echo", "called", "ok", "denied (approval)"] {
+    for part in ["peer/echo", "called", "ok", "denied (approval: the rule at "] {
         assert!(text.contains(part), "{shown}");
     }
     let stats = sandbox.run(&["stats"]).expect(0).stdout;
@@ -146,6 +154,70 @@ fn people_see_what_was_called() {
     2 calls, 1 denied (1 by approval)
     0 searches, 0 of them empty, 0 with a tool described after them; 0 tools described, 0 of them executed then
     ");
+}
+
+/// Also of records that were written before they said by whom.
+#[test]
+fn a_query_takes_the_records_that_fit_all_it_says() {
+    let lines = [
+        json!({"stage": "search", "agent": "a", "found": 2, "team": "red"}),
+        json!({"stage": "describe", "agent": "b", "described": ["one/add", "two/sub"]}),
+        json!({"stage": "intent", "agent": "a", "tool": "one/add", "tier": "standard", "group": "sums", "call_id": "1"}),
+        json!({"stage": "outcome", "agent": "a", "tool": "one/add", "tier": "standard", "group": "sums", "call_id": "1",
+            "outcome": "ok", "decision": {"admitted": "tier standard"}, "project": "/p"}),
+        json!({"stage": "outcome", "agent": "b", "tool": "two/sub", "tier": "restricted", "group": "rest", "call_id": "2",
+            "outcome": "denied", "decision": {"denied": "hook"}, "by": {"hook": "check"}, "team": "red"}),
+        json!({"stage": "outcome", "agent": "b", "requested": "one/none", "call_id": "3", "outcome": "denied",
+            "decision": {"denied": "scope"}, "project": "/p/q"}),
+    ];
+    let sandbox = Sandbox::new();
+    let text: Vec<String> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| {
+            let mut record = json!({"chain": 0, "segment": 1, "sequence": at + 1, "previous": null});
+            let who = json!({"time": format!("2026-11-30T12:00:0{at}Z"), "session": "s"});
+            for fields in [&who, line] {
+                record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            }
+            format!("{record}\n")
+        })
+        .collect();
+    sandbox.write("kept.jsonl", &text.concat());
+    let path = sandbox.path("kept.jsonl");
+    let query = |said: &str, more: &[&str]| {
+        let mut arguments = vec!["audit", "query", "--path", path.to_str().unwrap()];
+        arguments.extend(said.split(' ').filter(|said| !said.is_empty()).chain(more.iter().copied()));
+        sandbox.run(&arguments).expect(0)
+    };
+    for (said, found) in [
+        ("", &[1, 2, 3, 4, 5, 6][..]),
+        ("--check hook", &[5]),
+        ("--check scope", &[6]),
+        ("--check rule", &[]),
+        ("--tier restricted", &[5]),
+        ("--group sums", &[3, 4]),
+        ("--stage search", &[1]),
+        ("--stage outcome", &[4, 5, 6]),
+        ("--server one", &[2, 3, 4]),
+        ("--server on", &[]),
+        ("--server two --stage outcome", &[5]),
+        ("--team red", &[1, 5]),
+        ("--team red --outcome denied", &[5]),
+        ("--project /p", &[4]),
+    ] {
+        let told = records(&query(said, &["--json"]));
+        let told: Vec<&Value> = told.iter().map(|record| &record["sequence"]).collect();
+        assert_eq!(json!(told), json!(found), "{said}");
+        let exported = format!("{said} --path {}", path.display());
+        let arguments: Vec<&str> = ["audit", "export"]
+            .into_iter()
+            .chain(exported.split(' ').filter(|said| !said.is_empty()))
+            .collect();
+        assert_eq!(sandbox.run(&arguments).expect(0).stdout.lines().count(), found.len(), "{said}");
+    }
+    let shown = query("--outcome denied", &[]).stdout;
+    assert!(shown.contains("denied (hook: the hook `check`)") && shown.contains("denied (scope)"), "{shown}");
 }
 
 #[test]

@@ -65,6 +65,9 @@ pub struct ApprovalRequest {
 /// How many calls wait for a human at most; one more is denied.
 pub const MAX_WAITING: usize = 64;
 
+/// Who answers on a terminal, as it stands in the audit.
+const AT_TERMINAL: &str = "the user at the terminal";
+
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);
 
@@ -121,6 +124,8 @@ pub enum Approval {
     },
     /// It may not.
     Denied {
+        /// Who or what denied it, for the audit; nobody, where none that was asked said so.
+        by: Option<String>,
         /// Why, and what to do, for the model.
         reason: String,
     },
@@ -136,6 +141,22 @@ impl Approval {
     #[must_use]
     pub fn once(by: impl Into<String>) -> Self {
         Self::Approved { by: by.into(), scope: ApprovalScope::Once }
+    }
+
+    /// The call may not run.
+    #[must_use]
+    pub fn denied(by: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Denied { by: Some(by.into()), reason: reason.into() }
+    }
+
+    /// The call may not run, though nobody has said so.
+    fn unanswered(reason: impl Into<String>) -> Self {
+        Self::Denied { by: None, reason: reason.into() }
+    }
+
+    /// What the user says who denies a call.
+    pub(crate) fn denied_by_user(by: impl Into<String>) -> Self {
+        Self::denied(by, "the user denied the call; nothing was called")
     }
 }
 
@@ -223,13 +244,13 @@ async fn ask_now(
 ) -> Approval {
     let (id, why) = (call.tool.id(), cause.why);
     let Some(approver) = &gate.approver else {
-        return Approval::Denied { reason: nobody_to_ask(call, why, None) };
+        return Approval::unanswered(nobody_to_ask(call, why, None));
     };
-    let full = |waiting: fmt::Arguments<'_>| Approval::Denied {
-        reason: format!(
+    let full = |waiting: fmt::Arguments<'_>| {
+        Approval::unanswered(format!(
             "{waiting} wait for a human already; nothing was called. Try again in {} s",
             gate.approval_timeout.min(BUSY).as_secs().max(1)
-        ),
+        ))
     };
     let Ok(_share) = call.session.share().questions.try_acquire() else {
         return full(format_args!("{MAX_WAITING_OF_SESSION} calls of this session"));
@@ -250,17 +271,13 @@ async fn ask_now(
     };
     let ask = AssertUnwindSafe(ask_and_tell(&**approver, &request, client)).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
-        Ok(Ok(Approval::Unasked { hint })) => {
-            Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) }
-        }
+        Ok(Ok(Approval::Unasked { hint })) => Approval::unanswered(nobody_to_ask(call, why, hint.as_deref())),
         Ok(Ok(approval)) => approval,
-        Ok(Err(_)) => Approval::Denied { reason: "nobody could be asked; nothing was called".to_owned() },
-        Err(_) => Approval::Denied {
-            reason: format!(
-                "nobody approved the call of `{id}` within {:?}; nothing was called",
-                gate.approval_timeout
-            ),
-        },
+        Ok(Err(_)) => Approval::unanswered("nobody could be asked; nothing was called"),
+        Err(_) => Approval::unanswered(format!(
+            "nobody approved the call of `{id}` within {:?}; nothing was called",
+            gate.approval_timeout
+        )),
     }
 }
 
@@ -351,12 +368,8 @@ impl Approver for Terminal {
             .await;
             asked.0.store(false, Ordering::Relaxed);
             match answer {
-                Ok(Ok(Some(scope))) => {
-                    Approval::Approved { by: "the user at the terminal".to_owned(), scope }
-                }
-                Ok(Ok(None)) => {
-                    Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
-                }
+                Ok(Ok(Some(scope))) => Approval::Approved { by: AT_TERMINAL.to_owned(), scope },
+                Ok(Ok(None)) => Approval::denied_by_user(AT_TERMINAL),
                 Ok(Err(_)) | Err(_) => {
                     let hint = "mend the terminal that Aster was started from, which cannot be read";
                     Approval::Unasked { hint: Some(hint.to_owned()) }

@@ -231,9 +231,7 @@ async fn answer(desk: &Desk, guard: &Guard, request: Request<Incoming>) -> Resul
                 .map_err(|_| Refusal::invalid("an answer is {\"approve\": true | false, \"scope\": …}"))?;
             let approval = match approve {
                 true => Approval::Approved { by: BY.to_owned(), scope },
-                false => {
-                    Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
-                }
+                false => Approval::denied_by_user(BY),
             };
             if desk.answer(&id, approval) { Ok(empty(StatusCode::NO_CONTENT)) } else { Err(gone()) }
         }
