@@ -13,13 +13,11 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use server::{PASSWORD, Postgres};
 
-/// A sandbox with a server `peer`, whose `echo` is Standard and `wipe` Restricted, a rule that asks about the latter too, and
-/// this in the section `audit`.
+/// A sandbox with a server `peer`, whose `echo` is Standard and `wipe` Restricted, and this in the section `audit`.
 fn sandbox(audit: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let peer = sandbox.peer(", tiers: {echo: standard}");
     sandbox.user(&format!("mcp: {{servers: {{peer: {peer}}}}}\naudit: {{{audit}}}\n"));
-    sandbox.write("config/aster/permissions.yaml", "rules:\n  - {action: ask, tool: peer/wipe}\n");
     sandbox
 }
 
@@ -51,9 +49,6 @@ fn holds(sandbox: &Sandbox) {
     let one = |arguments: &[&str]| {
         records(&sandbox.run(&[&["audit"][..], arguments, &["--json"]].concat()).expect(0))
     };
-    let place = sandbox.path("config/aster/permissions.yaml");
-    assert_eq!(all[2]["by"], json!({"rule": format!("{}:2", place.display())}));
-    assert!(!all[2]["error"].as_str().unwrap().contains("permissions.yaml"), "{}", all[2]);
     assert_eq!(one(&["query", "--outcome", "denied"]), all[2..]);
     assert_eq!(one(&["query", "--check", "approval"]), all[2..]);
     assert_eq!(one(&["query", "--check", "rule"]), all[..0]);
@@ -89,6 +84,21 @@ fn holds(sandbox: &Sandbox) {
     assert!(exposition.contains("aster_calls_total{server=\"peer\",outcome=\"ok\"} 2\n"), "{exposition}");
 }
 
+/// A call that a rule refuses is recorded with the rule's place.
+fn names_the_rule(sandbox: &Sandbox) {
+    sandbox.write(
+        "config/aster/permissions.yaml",
+        "rules:\n  - {action: deny, tool: peer/echo, arguments: {/text: hello}}\n",
+    );
+    sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=hello"]).expect(4);
+    let found = records(&sandbox.run(&["audit", "query", "--check", "rule", "--json"]).expect(0));
+    let [record] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(record["by"], json!({"rule": "[ROOT]/config/aster/permissions.yaml:2"}));
+    assert!(!record["error"].as_str().unwrap().contains("permissions.yaml"), "{record}");
+    let shown = sandbox.run(&["audit", "tail", "-n", "1"]).expect(0).stdout;
+    assert!(shown.contains("denied (rule: the rule at [ROOT]/config/aster/permissions.yaml:2)"), "{shown}");
+}
+
 #[test]
 fn json_lines() {
     let sandbox = sandbox("path: kept/audit.jsonl, segment_mib: 1, keep_segments: 3");
@@ -108,6 +118,7 @@ fn sqlite() {
     let sandbox = sandbox("sqlite: kept/audit.db");
     assert_snapshot!(sandbox.run(&["audit", "tail"]).expect(0).stdout, @"no records");
     holds(&sandbox);
+    names_the_rule(&sandbox);
 }
 
 #[test]
@@ -126,7 +137,7 @@ fn postgres() {
     let denied = sandbox.run(&["audit", "query", "--outcome", "denied", "--json"]).expect(0);
     assert_eq!(records(&denied), [all[2].clone(), all[5].clone()]);
     let shown = sandbox.run(&["audit", "query"]).expect(0).stdout;
-    assert!(shown.contains("denied (approval: the rule at ") && !shown.contains(PASSWORD), "{shown}");
+    assert!(shown.contains("denied (approval)") && !shown.contains(PASSWORD), "{shown}");
     // The chain says that they do not belong there.
     sandbox.run(&["audit", "verify"]).expect(6);
 
@@ -145,7 +156,7 @@ fn people_see_what_was_called() {
     let shown = sandbox.run(&["audit", "tail"]).expect(0).stdout;
     let without_time: Vec<&str> = shown.lines().map(|line| line.get(22..).unwrap_or(line)).collect();
     let text = without_time.join("\n");
-    for part in ["peer/echo", "called", "ok", "denied (approval: the rule at "] {
+    for part in ["peer/echo", "called", "ok", "denied (approval)"] {
         assert!(text.contains(part), "{shown}");
     }
     let stats = sandbox.run(&["stats"]).expect(0).stdout;
@@ -154,6 +165,7 @@ fn people_see_what_was_called() {
     2 calls, 1 denied (1 by approval)
     0 searches, 0 of them empty, 0 with a tool described after them; 0 tools described, 0 of them executed then
     ");
+    names_the_rule(&sandbox);
 }
 
 /// Also of records that were written before they said by whom.
