@@ -168,7 +168,7 @@ async fn an_argument_can_raise_one_call() {
     );
     let by = json!({"rule": "rules:7", "approver": "a test"});
     assert_eq!(records[3]["decision"], json!({"admitted": "a test, asked by the rule at rules:7"}));
-    let denied = &records[5];
+    let denied = &records[4];
     assert_eq!(denied["decision"], json!({"denied": "approval"}));
     assert_eq!((&records[3]["by"], &denied["by"], &denied["error"]), (&by, &by, &json!("no")));
 }

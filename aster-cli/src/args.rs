@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Approve(Approve),
     /// The audit: tail, query, export, verify.
     #[command(subcommand)]
-    Audit(Audit),
+    Audit(Box<Audit>),
     /// What the calls, searches and refusals in the audit come to.
     Stats(Stats),
 }

@@ -88,7 +88,7 @@ fn holds(sandbox: &Sandbox) {
 fn names_the_rule(sandbox: &Sandbox) {
     sandbox.write(
         "config/aster/permissions.yaml",
-        "rules:\n  - {action: deny, tool: peer/echo, arguments: {/text: hello}}\n",
+        "rules:\n  - {action: deny, tool: peer/echo, arguments: {/text: {regex: hello}}}\n",
     );
     sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=hello"]).expect(4);
     let found = records(&sandbox.run(&["audit", "query", "--check", "rule", "--json"]).expect(0));

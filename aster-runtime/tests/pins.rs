@@ -168,8 +168,7 @@ async fn asked(server: &Arc<Fickle>, store: &Arc<Memory>, calls: usize) -> Vec<O
         let called = session.execute("fickle/alpha", JsonObject::new(), CallOptions::default()).await;
         assert_eq!(called.result.to_text(), "alpha");
     }
-    let shown = shown.0.lock().unwrap().clone();
-    shown
+    shown.0.lock().unwrap().clone()
 }
 
 #[tokio::test]
