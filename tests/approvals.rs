@@ -15,7 +15,7 @@ use aster_runtime::gate::approval::{
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::gate::rules::{Action, Rule, Rules, Test};
-use aster_runtime::testing::Recording;
+use aster_runtime::testing::{Answer, Recording, TestHost};
 use aster_runtime::tool::{ClientInfo, ClientLink, LogLevel, ToolResult};
 use aster_runtime::{CallOptions, Host, HostBuilder, HostSession, Profile, catalogue, mcp_tool};
 use common::Scripted;
@@ -126,12 +126,41 @@ async fn a_tool_that_has_changed_asks_again() {
     assert_eq!(human.asked(), 1);
     assert_eq!(human.last().endpoint.as_deref(), Some("peer --all"));
     assert!(human.last().to_string().contains("peer --all"));
+    assert_eq!(human.last().change, None);
     let mut changes = host.changes();
     peer.list(destroys("Deletes it, and everything else."));
     let changed = |tool: &Arc<Tool>| tool.description().contains("else");
     changes.wait_for(|catalogue| catalogue.tools().iter().any(changed)).await.unwrap();
-    assert_eq!(call(&session, "peer/delete", "x").await.outcome, Outcome::Ok);
-    assert_eq!(human.asked(), 2);
+    for session in [session, host.session(Profile::new("t")).unwrap()] {
+        assert_eq!(call(&session, "peer/delete", "x").await.outcome, Outcome::Ok);
+    }
+    let asked = human.1.lock().unwrap().clone();
+    let changed = "-   Deletes it.\n+   Deletes it, and everything else.\n";
+    assert!(asked[1].change.as_ref().unwrap().contains(changed), "{}", asked[1]);
+    assert!(asked[1].to_string().contains("    +   Deletes it, and everything else.\n"), "{}", asked[1]);
+    // That was approved: it is what it was.
+    assert_eq!((asked.len(), &asked[2].change), (3, &None));
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_approved_is_shown_again() {
+    let peer = peer();
+    let no = Answer::Deny("no");
+    let host = TestHost::start(
+        Host::builder().with_upstream(peer.clone()),
+        Profile::new("t"),
+        [Answer::Approve, no.clone(), no],
+    )
+    .await;
+    host.call("peer/delete", json!({})).await;
+    let mut changes = host.host().changes();
+    peer.list(destroys("Deletes it, and everything else."));
+    let changed = |tool: &Arc<Tool>| tool.description().contains("else");
+    changes.wait_for(|catalogue| catalogue.tools().iter().any(changed)).await.unwrap();
+    for _ in 0..2 {
+        host.call("peer/delete", json!({})).await;
+        assert!(host.script().asked().last().unwrap().change.is_some());
+    }
 }
 
 struct Suspicious;
@@ -239,7 +268,7 @@ impl Approver for After {
 #[tokio::test(start_paused = true)]
 async fn of_several_the_first_clear_answer_counts() {
     let yes = || Approval::once("a human");
-    let no = || Approval::Denied { reason: "no".to_owned() };
+    let no = || Approval::denied("a human", "no");
     let nobody = |hint: &str| Approval::Unasked { hint: Some(hint.to_owned()) };
     let never = 100_000;
     for (answers, seconds, told) in [
@@ -280,9 +309,7 @@ async fn a_call_waits_at_the_desk_until_somebody_answers_anywhere() {
             let waiting = desk.waiting();
             assert_eq!((waiting.len(), &waiting[0].request.arguments), (1, &json!({"what": "x"})));
             if by_desk {
-                assert!(
-                    desk.answer(&waiting[0].request.call_id, Approval::Denied { reason: "no".to_owned() })
-                );
+                assert!(desk.answer(&waiting[0].request.call_id, Approval::denied("a human", "no")));
             }
             waiting[0].request.call_id.clone()
         };

@@ -749,6 +749,7 @@ async fn a_trusted_client_is_asked_for_approval() {
                 assert!(text(&told).ends_with("; nothing was called"), "{told}");
                 assert_eq!(record["decision"], json!({"denied": "approval"}));
             }
+            assert_eq!(record["by"], json!({"approver": "the user of the client tester"}));
         }
     }
 }

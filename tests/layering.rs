@@ -55,7 +55,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("call", &["catalogue", "session", "tool"]),
     (
         "gate",
-        &["call", "canonical", "catalogue", "scope", "id", "process", "spec", "session", "text", "tool"],
+        &[
+            "call",
+            "canonical",
+            "catalogue",
+            "scope",
+            "id",
+            "pins",
+            "process",
+            "spec",
+            "session",
+            "text",
+            "tool",
+        ],
     ),
     ("dispatch", &["gate::Admitted", "call", "catalogue", "session", "spec", "tool"]),
     (

@@ -141,7 +141,8 @@ async fn a_rule_denies_one_call_and_says_why_to_the_model_and_where_to_the_recor
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     let record = serde_json::to_value(host.audit().records().last().unwrap()).unwrap();
     assert_eq!(record["decision"], json!({"denied": "rule"}));
-    assert!(record["error"].as_str().unwrap().ends_with("(rules:7)"), "{record}");
+    assert_eq!(record["by"], json!({"rule": "rules:7"}));
+    assert!(!record["error"].as_str().unwrap().contains("rules:7"), "{record}");
 }
 
 #[tokio::test]
@@ -165,7 +166,11 @@ async fn an_argument_can_raise_one_call() {
         (&records[3]["tier"], &records[3]["arguments"]),
         (&json!("restricted"), &json!({"a": 100, "b": 1}))
     );
+    let by = json!({"rule": "rules:7", "approver": "a test"});
     assert_eq!(records[3]["decision"], json!({"admitted": "a test, asked by the rule at rules:7"}));
+    let denied = &records[4];
+    assert_eq!(denied["decision"], json!({"denied": "approval"}));
+    assert_eq!((&records[3]["by"], &denied["by"], &denied["error"]), (&by, &by, &json!("no")));
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::catalogue::{Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
-use aster_runtime::gate::hooks::{Done, Failure, Hook, Review, Verdict};
+use aster_runtime::gate::hooks::{Done, Failure, Hook, OnFailure, Review, Verdict};
 use aster_runtime::gate::limits::Limits;
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, HostSession, JsonObject, Profile, ToolContext, ToolError,
@@ -147,9 +147,7 @@ struct Answer(bool);
 impl Approver for Answer {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         assert_eq!(request.arguments, json!({"what": "the letters"}));
-        Box::pin(async {
-            if self.0 { Approval::once("a test") } else { Approval::Denied { reason: "no".into() } }
-        })
+        Box::pin(async { if self.0 { Approval::once("a test") } else { Approval::denied("a test", "no") } })
     }
 }
 
@@ -196,6 +194,23 @@ impl Hook for Judge {
 
     fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
         Box::pin(async { Ok((self.0)(call)) })
+    }
+}
+
+/// Panics, before and after, and lets the call go on.
+struct Careless;
+
+impl Hook for Careless {
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Allow
+    }
+
+    fn before<'a>(&'a self, _: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
+        panic!("before")
+    }
+
+    fn after<'a>(&'a self, _: Done<'a>) -> BoxFuture<'a, Result<Review, Failure>> {
+        panic!("after")
     }
 }
 
@@ -569,6 +584,24 @@ async fn hooks_deny_rewrite_and_fail_closed() {
             .to_text()
             .contains("do not fit")
     );
+}
+
+#[tokio::test]
+async fn a_hook_whose_failure_lets_the_call_go_on_is_recorded_as_failed() {
+    let Bench { session, audit, .. } =
+        bench_with(Profile::new("t"), |builder| builder.hook(Arc::new(Careless))).await;
+    assert_eq!(session.call(&execute("desk/add", json!({"a": 2, "b": 3}))).await.to_text(), "5");
+    let outcome = &audit.outcomes()[0];
+    assert_eq!(
+        (&outcome["outcome"], &outcome["decision"]["admitted"]),
+        (&json!("ok"), &json!("tier standard"))
+    );
+    let said: Vec<_> = outcome["hooks"].as_array().unwrap().iter().collect();
+    for (said, event) in said.iter().zip(["PreToolUse", "PostToolUse"]) {
+        let found = [&said["event"], &said["verdict"], &said["reason"]];
+        assert_eq!(json!(found), json!([event, "failed", "it panicked"]));
+    }
+    assert_eq!(said.len(), 2);
 }
 
 #[tokio::test]

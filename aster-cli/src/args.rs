@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Approve(Approve),
     /// The audit: tail, query, export, verify.
     #[command(subcommand)]
-    Audit(Audit),
+    Audit(Box<Audit>),
     /// What the calls, searches and refusals in the audit come to.
     Stats(Stats),
 }
@@ -75,12 +75,33 @@ pub(crate) struct Selection {
     /// Of tools whose id this glob matches, such as `github/*`.
     #[arg(long, value_name = "GLOB")]
     pub(crate) tool: Option<String>,
+    /// Of this server's tools.
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// Of tools of this group.
+    #[arg(long)]
+    pub(crate) group: Option<String>,
+    /// Of calls of this tier, such as `restricted`.
+    #[arg(long)]
+    pub(crate) tier: Option<String>,
+    /// Of this stage: `intent`, `outcome`, `search` or `describe`.
+    #[arg(long)]
+    pub(crate) stage: Option<String>,
     /// With this outcome, such as `denied` or `failed`.
     #[arg(long)]
     pub(crate) outcome: Option<String>,
+    /// Refused by this check, such as `rule` or `approval`.
+    #[arg(long)]
+    pub(crate) check: Option<String>,
     /// Of this agent.
     #[arg(long)]
     pub(crate) agent: Option<String>,
+    /// Of this team's agents.
+    #[arg(long)]
+    pub(crate) team: Option<String>,
+    /// Of this project, by its folder as the records have it.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) project: Option<String>,
     /// Of this client.
     #[arg(long)]
     pub(crate) client: Option<String>,

@@ -289,6 +289,30 @@ fn a_call_waits_for_the_user_who_answers_with_the_command() {
 }
 
 #[test]
+fn whoever_is_asked_sees_what_changed_of_the_tool_when_it_was_trusted() {
+    let sandbox = sandbox();
+    sandbox.run(&["mcp", "list"]).expect(0);
+    let script = fs::read_to_string(sandbox.path("peer.sh")).unwrap();
+    sandbox.write("peer.sh", &script.replace("Deletes everything.", "Deletes most."));
+    sandbox.run(&["mcp", "list"]).expect(0);
+    sandbox.run(&["mcp", "trust", "peer", "--yes"]).expect(0);
+    let mut client = Client::start_with(&sandbox, "anybody", true, &["--approvals"]);
+    client.request("tools/call", json!({"name": "aster_mcp", "arguments": {"action": "execute", "name": "peer/wipe", "arguments": {}}}));
+    let call = waiting(&sandbox)[0].clone();
+    let id = call["id"].as_str().unwrap();
+    let changed = "-   Deletes everything.\n+   Deletes most.\n";
+    let whole = sandbox.run(&["--json", "approve", id]).expect(0).json();
+    assert!(whole["change"].as_str().unwrap().contains(changed) && call.get("change").is_none(), "{whole}");
+    let shown = sandbox.run(&["approve", id]).expect(0).stdout;
+    assert!(shown.contains("    +   Deletes most.\n"), "{shown}");
+    sandbox.run(&["approve", id, "--no"]).expect(0);
+    assert_eq!(client.message()["id"], client.next);
+    client.end();
+    let records = sandbox.run(&["audit", "query", "--check", "approval", "--json"]).expect(0).json();
+    assert_eq!(records["records"][0]["by"], json!({"approver": "the user, by `aster approve`"}));
+}
+
+#[test]
 fn what_the_user_denies_is_not_called_and_the_endpoint_is_on_this_machine() {
     let sandbox = sandbox();
     let mut client = Client::start_with(&sandbox, "anybody", true, &["--approvals=127.0.0.1:0"]);

@@ -50,6 +50,9 @@ fn holds(sandbox: &Sandbox) {
         records(&sandbox.run(&[&["audit"][..], arguments, &["--json"]].concat()).expect(0))
     };
     assert_eq!(one(&["query", "--outcome", "denied"]), all[2..]);
+    assert_eq!(one(&["query", "--check", "approval"]), all[2..]);
+    assert_eq!(one(&["query", "--check", "rule"]), all[..0]);
+    assert_eq!(one(&["query", "--tier", "standard", "--stage", "outcome"]), all[1..2]);
     assert_eq!(one(&["query", "--tool", "*/ec*"]), all[..2]);
     assert_eq!(one(&["query", "--since", "1h", "--call", all[0]["call_id"].as_str().unwrap()]), all[..2]);
     assert_eq!(one(&["query", "--until", "2020-01-01T00:00:00Z"]), all[..0]);
@@ -81,6 +84,21 @@ fn holds(sandbox: &Sandbox) {
     assert!(exposition.contains("aster_calls_total{server=\"peer\",outcome=\"ok\"} 2\n"), "{exposition}");
 }
 
+/// A call that a rule refuses is recorded with the rule's place.
+fn names_the_rule(sandbox: &Sandbox) {
+    sandbox.write(
+        "config/aster/permissions.yaml",
+        "rules:\n  - {action: deny, tool: peer/echo, arguments: {/text: {regex: hello}}}\n",
+    );
+    sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=hello"]).expect(4);
+    let found = records(&sandbox.run(&["audit", "query", "--check", "rule", "--json"]).expect(0));
+    let [record] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(record["by"], json!({"rule": "[ROOT]/config/aster/permissions.yaml:2"}));
+    assert!(!record["error"].as_str().unwrap().contains("permissions.yaml"), "{record}");
+    let shown = sandbox.run(&["audit", "tail", "-n", "1"]).expect(0).stdout;
+    assert!(shown.contains("denied (rule: the rule at [ROOT]/config/aster/permissions.yaml:2)"), "{shown}");
+}
+
 #[test]
 fn json_lines() {
     let sandbox = sandbox("path: kept/audit.jsonl, segment_mib: 1, keep_segments: 3");
@@ -100,6 +118,7 @@ fn sqlite() {
     let sandbox = sandbox("sqlite: kept/audit.db");
     assert_snapshot!(sandbox.run(&["audit", "tail"]).expect(0).stdout, @"no records");
     holds(&sandbox);
+    names_the_rule(&sandbox);
 }
 
 #[test]
@@ -146,6 +165,71 @@ fn people_see_what_was_called() {
     2 calls, 1 denied (1 by approval)
     0 searches, 0 of them empty, 0 with a tool described after them; 0 tools described, 0 of them executed then
     ");
+    names_the_rule(&sandbox);
+}
+
+/// Also of records that were written before they said by whom.
+#[test]
+fn a_query_takes_the_records_that_fit_all_it_says() {
+    let lines = [
+        json!({"stage": "search", "agent": "a", "found": 2, "team": "red"}),
+        json!({"stage": "describe", "agent": "b", "described": ["one/add", "two/sub"]}),
+        json!({"stage": "intent", "agent": "a", "tool": "one/add", "tier": "standard", "group": "sums", "call_id": "1"}),
+        json!({"stage": "outcome", "agent": "a", "tool": "one/add", "tier": "standard", "group": "sums", "call_id": "1",
+            "outcome": "ok", "decision": {"admitted": "tier standard"}, "project": "/p"}),
+        json!({"stage": "outcome", "agent": "b", "tool": "two/sub", "tier": "restricted", "group": "rest", "call_id": "2",
+            "outcome": "denied", "decision": {"denied": "hook"}, "by": {"hook": "check"}, "team": "red"}),
+        json!({"stage": "outcome", "agent": "b", "requested": "one/none", "call_id": "3", "outcome": "denied",
+            "decision": {"denied": "scope"}, "project": "/p/q"}),
+    ];
+    let sandbox = Sandbox::new();
+    let text: Vec<String> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| {
+            let mut record = json!({"chain": 0, "segment": 1, "sequence": at + 1, "previous": null});
+            let who = json!({"time": format!("2026-11-30T12:00:0{at}Z"), "session": "s"});
+            for fields in [&who, line] {
+                record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            }
+            format!("{record}\n")
+        })
+        .collect();
+    sandbox.write("kept.jsonl", &text.concat());
+    let path = sandbox.path("kept.jsonl");
+    let query = |said: &str, more: &[&str]| {
+        let mut arguments = vec!["audit", "query", "--path", path.to_str().unwrap()];
+        arguments.extend(said.split(' ').filter(|said| !said.is_empty()).chain(more.iter().copied()));
+        sandbox.run(&arguments).expect(0)
+    };
+    for (said, found) in [
+        ("", &[1, 2, 3, 4, 5, 6][..]),
+        ("--check hook", &[5]),
+        ("--check scope", &[6]),
+        ("--check rule", &[]),
+        ("--tier restricted", &[5]),
+        ("--group sums", &[3, 4]),
+        ("--stage search", &[1]),
+        ("--stage outcome", &[4, 5, 6]),
+        ("--server one", &[2, 3, 4]),
+        ("--server on", &[]),
+        ("--server two --stage outcome", &[5]),
+        ("--team red", &[1, 5]),
+        ("--team red --outcome denied", &[5]),
+        ("--project /p", &[4]),
+    ] {
+        let told = records(&query(said, &["--json"]));
+        let told: Vec<&Value> = told.iter().map(|record| &record["sequence"]).collect();
+        assert_eq!(json!(told), json!(found), "{said}");
+        let exported = format!("{said} --path {}", path.display());
+        let arguments: Vec<&str> = ["audit", "export"]
+            .into_iter()
+            .chain(exported.split(' ').filter(|said| !said.is_empty()))
+            .collect();
+        assert_eq!(sandbox.run(&arguments).expect(0).stdout.lines().count(), found.len(), "{said}");
+    }
+    let shown = query("--outcome denied", &[]).stdout;
+    assert!(shown.contains("denied (hook: the hook `check`)") && shown.contains("denied (scope)"), "{shown}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The way of one call, as the types it passes through: [`Proposed`] by a caller, admitted by the gate (see
 //! [`crate::gate::Admitted`]), [`Completed`] by dispatch or by a refusal.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,56 @@ impl Check {
     }
 }
 
+/// Who had a say in what became of a call, each by its name: for the audit alone, since where a rule stands is the user's
+/// affair.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct By {
+    /// Where the rule stands that decided, or that had a human asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Box<str>>,
+    /// The hook that decided, or that had a human asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<Box<str>>,
+    /// Who or what answered for the human.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approver: Option<Box<str>>,
+}
+
+impl By {
+    /// The rule at this place, if it is one.
+    pub(crate) fn rule(place: Option<&str>) -> Self {
+        Self { rule: place.map(Into::into), ..Self::default() }
+    }
+
+    /// This hook.
+    pub(crate) fn hook(name: &str) -> Self {
+        Self { hook: Some(name.into()), ..Self::default() }
+    }
+
+    /// Whether nobody had: the check alone decided, or the tier.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same with every name as this makes it.
+    pub(crate) fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
+        let named = |said: &Option<Box<str>>| said.as_deref().map(|said| name(said).into());
+        Self { rule: named(&self.rule), hook: named(&self.hook), approver: named(&self.approver) }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, hook, approver } = self;
+        let approver = approver.as_deref().map(str::to_owned);
+        let hook = hook.as_deref().map(|hook| format!("the hook `{hook}`"));
+        let rule = rule.as_deref().map(|place| format!("the rule at {place}"));
+        f.write_str(&Vec::from_iter([approver, hook, rule].into_iter().flatten()).join(", "))
+    }
+}
+
 /// A refusal: which check, and a text for the model that says why and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -88,13 +139,13 @@ pub struct Denied {
     pub message: String,
     /// What the next try needs, for the model alone: it may be long.
     pub hint: Option<String>,
-    /// By which rule, for the audit alone: where it stands is the user's affair.
-    pub by: Option<Arc<str>>,
+    /// By whom.
+    pub by: By,
 }
 
 impl From<InvalidArguments> for Denied {
     fn from(error: InvalidArguments) -> Self {
-        Self { check: Check::Arguments, message: error.problem(), hint: Some(error.hint()), by: None }
+        Self { hint: Some(error.hint()), ..Self::new(Check::Arguments, error.problem()) }
     }
 }
 
@@ -102,16 +153,13 @@ impl Denied {
     /// A refusal by this check.
     #[must_use]
     pub fn new(check: Check, message: impl Into<String>) -> Self {
-        Self { check, message: message.into(), hint: None, by: None }
+        Self { check, message: message.into(), hint: None, by: By::default() }
     }
 
-    /// What is recorded.
+    /// The same, by these.
     #[must_use]
-    pub fn recorded(&self) -> String {
-        match &self.by {
-            Some(place) => format!("{} ({place})", self.message),
-            None => self.message.clone(),
-        }
+    pub fn by(self, by: By) -> Self {
+        Self { by, ..self }
     }
 
     /// What the caller is told.

@@ -3,14 +3,15 @@
 //! A tool is pinned by the digest of what it says of itself ([`Tool::digest`](crate::catalogue::Tool::digest)), a server's
 //! instructions by theirs. What is listed with another digest than the remembered one is quarantined: it is in no catalogue, and so unknown to every
 //! session, until the user has seen the difference and agreed to it. The remembered definition is kept beside the digest to
-//! show that difference by. A tool that went away stays pinned: it does not come back changed.
+//! show that difference by, and the one before it, to show whoever is asked about a call what the user agreed to. A tool that
+//! went away stays pinned: it does not come back changed.
 //!
 //! Constraint: every doubt ends in quarantine. Pins that cannot be read, and those of a first sight that cannot be kept,
 //! trust nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +24,9 @@ use crate::text::{self, visible};
 
 /// How many lines of a definition are shown around one that has changed.
 const CONTEXT: usize = 3;
+
+/// How long the shortest difference is looked for: a longer one says the same. A call may wait for it.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why pins cannot be read or kept, as a fragment that says where and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,6 +121,9 @@ pub struct ServerPins {
     /// What was listed last and is not trusted.
     #[serde(default, skip_serializing_if = "Pins::is_empty")]
     pub waiting: Pins,
+    /// What tools were before the change of them that the user trusted last, by the server's own name for the tool.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replaced: BTreeMap<String, Pin>,
 }
 
 /// A thing that a server lists and that waits for the user's word.
@@ -157,7 +164,7 @@ impl ServerPins {
 
     /// Trusts what the user was shown, unless something else waits in its place by now. Says whether it was trusted.
     pub fn trust(&mut self, shown: &Waiting) -> bool {
-        let Self { trusted, waiting, .. } = self;
+        let Self { trusted, waiting, replaced, .. } = self;
         let same = |pin: &mut Pin| pin.digest == shown.now.digest;
         let accepted = match &shown.tool {
             None => waiting.instructions.take_if(same),
@@ -170,20 +177,27 @@ impl ServerPins {
         let pin = Pin { since: now(), ..pin };
         match &shown.tool {
             None => trusted.instructions = Some(pin),
-            Some(name) => drop(trusted.tools.insert(name.clone(), pin)),
+            Some(name) => {
+                let before = trusted.tools.insert(name.clone(), pin);
+                replaced.extend(before.map(|before| (name.clone(), before)));
+            }
         }
         true
     }
 
     /// Compares what a server lists with what is remembered, and remembers what is new.
     fn see(&mut self, part: &Part, pinning: Pinning) -> Sighting {
-        let Self { trusted, waiting, .. } = self;
+        let Self { trusted, waiting, replaced, .. } = self;
         let mut sighting = Sighting::default();
         for tool in &part.tools {
             let (name, digest) = (tool.id().tool(), tool.digest());
             let is_new = match trusted.tools.get(name) {
                 Some(pin) if pin.digest == digest => {
                     sighting.news |= waiting.tools.remove(name).is_some();
+                    if let Some(before) = replaced.get(name) {
+                        let change = difference(Some(&before.value()), &tool.pinned());
+                        sighting.changes.insert(name.to_owned(), change);
+                    }
                     continue;
                 }
                 Some(_) => false,
@@ -228,6 +242,8 @@ impl ServerPins {
 struct Sighting {
     /// The tools that are not trusted, and whether they are new.
     quarantined: BTreeMap<String, bool>,
+    /// What changed of tools when the user trusted them last.
+    changes: BTreeMap<String, String>,
     /// The tools that were trusted just now.
     first: Vec<String>,
     /// Whether the instructions are not trusted, and whether they are new.
@@ -236,7 +252,8 @@ struct Sighting {
     news: bool,
 }
 
-/// Takes off a server's part what is not trusted, and remembers what is new. Says whether anything is in quarantine.
+/// Takes off a server's part what is not trusted, remembers what is new, and notes of tools what changed when the user trusted
+/// them last. Says whether anything is in quarantine.
 pub(crate) fn check(part: &mut Part, pinning: Pinning, store: &dyn PinStore) -> bool {
     let listed = part.server.health == Health::Ready || !part.tools.is_empty();
     if pinning == Pinning::Off || !listed {
@@ -261,6 +278,7 @@ pub(crate) fn check(part: &mut Part, pinning: Pinning, store: &dyn PinStore) -> 
             Err(error) => tracing::warn!(server, %error, "what waits for the user's word cannot be kept"),
         }
     }
+    part.note_changes(&sighting.changes);
     let command = |tool: Option<&str>| match tool.map(|tool| format!("{server}/{tool}")) {
         Some(id) if text::is_plain(&id) => format!("`aster mcp trust {id}`"),
         _ => format!("`aster mcp trust {server}`"),
@@ -298,7 +316,7 @@ pub fn difference(old: Option<&Value>, new: &Value) -> String {
     let (before, after) = (old.map(lines).unwrap_or_default(), lines(new));
     let (before, after): (Vec<&str>, Vec<&str>) =
         (before.iter().map(String::as_str).collect(), after.iter().map(String::as_str).collect());
-    let diff = TextDiff::from_slices(&before, &after);
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_slices(&before, &after);
     let mut shown = String::new();
     for (at, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if at > 0 {

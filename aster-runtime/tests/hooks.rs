@@ -133,6 +133,12 @@ impl Bench {
             records.last().unwrap().get("hooks").and_then(Value::as_array).cloned().unwrap_or_default();
         hooks.iter().map(|said| said["verdict"].as_str().unwrap().to_owned()).collect()
     }
+
+    /// The reason of the last outcome's first verdict.
+    fn reason(&self) -> String {
+        let records = self.audit.0.lock().unwrap();
+        records.last().unwrap()["hooks"][0]["reason"].as_str().unwrap_or_default().to_owned()
+    }
 }
 
 fn before(fields: Value) -> Value {
@@ -206,6 +212,7 @@ async fn the_words_of_a_hook_decide() {
     let record = refused.audit.0.lock().unwrap().last().unwrap().clone();
     assert_eq!(record["hooks"][0]["reason"], "not [redacted] again");
     assert_eq!(record["decision"], json!({"denied": "hook"}));
+    assert_eq!(record["by"], json!({"hook": "sh"}));
 }
 
 #[tokio::test]
@@ -277,9 +284,11 @@ async fn a_hook_that_fails_refuses_the_call() {
                 OnFailure::Block => {
                     assert_eq!(said.0, Outcome::Denied, "{name}");
                     assert!(said.1.contains(told), "{name}: {}", said.1);
-                    assert_eq!(bench.verdicts(), ["failed"], "{name}");
                 }
             }
+            // Whatever became of the call, the record says what became of the hook.
+            assert_eq!(bench.verdicts(), ["failed"], "{name}");
+            assert!(bench.reason().contains(told), "{name}: {}", bench.reason());
         }
     }
 }
@@ -341,6 +350,9 @@ async fn the_strictest_word_counts_and_all_are_recorded() {
     let asked = bench.asked.0.lock().unwrap().clone();
     assert!(asked.len() == 1 && asked[0].ends_with("asks for it: ask"), "{asked:?}");
 
+    let by = bench.audit.0.lock().unwrap()[0]["by"].clone();
+    assert_eq!(by, json!({"hook": "sh", "approver": "the test"}));
+
     let bench = bench.says(&word("deny"), as_is);
     assert_eq!(bench.say().await.0, Outcome::Denied);
     assert_eq!(bench.verdicts(), ["allow", "ask", "go_on", "deny"]);
@@ -362,6 +374,12 @@ async fn what_was_allowed_is_not_what_another_hook_made_of_it() {
         let bench = Bench { rules: rules(), ..bench };
         assert_eq!(bench.say().await.0, Outcome::Ok);
         assert_eq!(bench.asked.0.lock().unwrap().len(), asked, "{:?}", bench.verdicts());
+        let by = if asked == 0 {
+            json!({"hook": "sh"})
+        } else {
+            json!({"rule": "permissions.yaml:1", "approver": "the test"})
+        };
+        assert_eq!(bench.audit.0.lock().unwrap()[0]["by"], by);
     }
 }
 
@@ -399,6 +417,26 @@ async fn a_result_that_cannot_be_looked_at_is_withheld_and_the_call_stays_execut
         assert_eq!(records.len(), 2);
         assert_eq!(records[1]["outcome"], "ok");
     }
+}
+
+#[tokio::test]
+async fn a_result_that_a_failing_hook_lets_pass_is_told_and_the_failure_recorded() {
+    for (body, why) in [("exit 1", "it ended with exit status: 1"), ("echo junk", "no answer of a hook")] {
+        let bench = Bench::new()
+            .hook(Event::PostToolUse, body, |hook| hook.on_failure(OnFailure::Allow).changes(true));
+        assert_eq!(bench.say().await, (Outcome::Ok, "hello".to_owned()));
+        assert_eq!(bench.verdicts(), ["failed"]);
+        assert!(bench.reason().contains(why), "{}", bench.reason());
+    }
+}
+
+/// What oversteps has not failed by mischance.
+#[tokio::test]
+async fn no_setting_lets_a_hook_pass_that_changes_what_it_may_not() {
+    let rewrite = before(json!({"updatedInput": {"text": "quietly"}}));
+    let bench = Bench::new().says(&rewrite, |hook| hook.on_failure(OnFailure::Allow));
+    assert_eq!(bench.say().await.0, Outcome::Denied);
+    assert_eq!(bench.verdicts(), ["failed"]);
 }
 
 #[tokio::test]

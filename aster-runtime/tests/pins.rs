@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
+use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
+use aster_runtime::gate::rules::{Action, Rule, Rules};
 use aster_runtime::pins::{PinError, PinStore, ServerPins};
 use aster_runtime::tool::JsonObject;
 use aster_runtime::{CallOptions, Host, HostSession, Profile, ToolContext, ToolResult};
@@ -137,4 +139,56 @@ async fn a_tool_that_changes_under_a_session_is_unknown_and_comes_back_when_the_
     assert!(host.catalogue().problems().is_empty());
     let called = session.execute("fickle/alpha", JsonObject::new(), CallOptions::default()).await;
     assert_eq!(called.result.to_text(), "alpha");
+}
+
+/// Approves, and keeps what it was shown to have changed.
+#[derive(Default)]
+struct Shown(Mutex<Vec<Option<String>>>);
+
+impl Approver for Shown {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.0.lock().unwrap().push(request.change.clone());
+        ready(Approval::once("a test")).boxed()
+    }
+}
+
+/// A host that asks about all calls of the server, and a call of its tool.
+async fn asked(server: &Arc<Fickle>, store: &Arc<Memory>, calls: usize) -> Vec<Option<String>> {
+    let shown = Arc::new(Shown::default());
+    let host = Host::builder()
+        .with_upstream(Arc::clone(server) as Arc<dyn Upstream>)
+        .pins(Arc::clone(store) as Arc<dyn PinStore>)
+        .rules(Rules::new([Rule::new(Action::Ask, "rules:1")]))
+        .approver(Arc::clone(&shown) as Arc<dyn Approver>)
+        .build()
+        .await
+        .unwrap();
+    let session = host.session(Profile::new("test")).unwrap();
+    for _ in 0..calls {
+        let called = session.execute("fickle/alpha", JsonObject::new(), CallOptions::default()).await;
+        assert_eq!(called.result.to_text(), "alpha");
+    }
+    shown.0.lock().unwrap().clone()
+}
+
+#[tokio::test]
+async fn whoever_is_asked_after_a_restart_sees_what_the_user_trusted() {
+    let (server, store) = (Fickle::new(), Arc::new(Memory::default()));
+    server.list(json!([{"name": "alpha", "description": "Reads."}]));
+    assert_eq!(asked(&server, &store, 1).await, [None]);
+    server.list(json!([{"name": "alpha", "description": "Reads, and sends.\u{202e}"}]));
+    asked(&server, &store, 0).await;
+    // What was written to a file and read back.
+    let mut pins = store.read("fickle").unwrap();
+    let waiting = pins.waiting();
+    assert!(pins.trust(&waiting[0]));
+    let pins: ServerPins = serde_json::from_value(serde_json::to_value(&pins).unwrap()).unwrap();
+    store.update("fickle", &mut |kept| *kept = pins.clone()).unwrap();
+    for _ in 0..2 {
+        let shown = asked(&server, &store, 2).await;
+        let change = shown[0].as_ref().unwrap();
+        assert!(change.contains("-   Reads.\n+   Reads, and sends.\\u{202e}\n"), "{change}");
+        // The first answer was one to that change.
+        assert_eq!(shown[1], None);
+    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aster_runtime::audit::{Decision, Entry, Record, Stage, Store, Verification, VerifiedChain};
+use aster_runtime::call::Check;
 use aster_runtime::serve::Interrupt;
 use aster_runtime::text::one_line;
 use globset::{GlobBuilder, GlobMatcher};
@@ -190,10 +191,25 @@ impl Filter {
     }
 
     fn is_everything(&self) -> bool {
-        let Selection { tool, outcome, agent, client, session, call, period } = &self.selection;
-        [tool, outcome, agent, client, session, call, &period.since, &period.until]
-            .iter()
-            .all(|said| said.is_none())
+        let Selection {
+            tool,
+            server,
+            group,
+            tier,
+            stage,
+            outcome,
+            check,
+            agent,
+            team,
+            project,
+            client,
+            session,
+            call,
+            period,
+        } = &self.selection;
+        let of_calls = [tool, server, group, tier, stage, outcome, check, call];
+        let of_callers = [agent, team, project, client, session, &period.since, &period.until];
+        of_calls.iter().chain(&of_callers).all(|said| said.is_none())
     }
 
     pub(crate) fn takes(&self, entry: &Entry<'_>, record: &Record) -> bool {
@@ -206,15 +222,33 @@ impl Filter {
                 self.since.is_none_or(|since| written >= since)
                     && self.until.is_none_or(|until| written < until)
             });
-        let tool =
-            |glob: &GlobMatcher| record.tool.iter().chain(&record.described).any(|tool| glob.is_match(tool));
+        let any_tool =
+            |fits: &dyn Fn(&str) -> bool| record.tool.iter().chain(&record.described).any(|tool| fits(tool));
+        let of_server = |server: &String| {
+            any_tool(&|tool| tool.split_once('/').is_some_and(|(found, _)| found == server))
+        };
         within
-            && self.tool.as_ref().is_none_or(tool)
+            && self.tool.as_ref().is_none_or(|glob| any_tool(&|tool| glob.is_match(tool)))
+            && said.server.as_ref().is_none_or(of_server)
+            && is(&said.group, record.group.as_deref())
+            && is(&said.tier, record.tier.map(|tier| tier.name()))
+            && is(&said.stage, Some(record.stage.name()))
             && is(&said.outcome, record.outcome.map(|outcome| outcome.name()))
+            && is(&said.check, refused_by(record).map(Check::name))
             && is(&said.agent, Some(&record.agent))
+            && is(&said.team, record.team.as_deref())
+            && is(&said.project, record.project.as_deref())
             && is(&said.client, record.client.as_deref())
             && is(&said.session, Some(&record.session))
             && is(&said.call, Some(&record.call_id))
+    }
+}
+
+/// The check that refused a call, where one did.
+fn refused_by(record: &Record) -> Option<Check> {
+    match record.decision {
+        Some(Decision::Denied(check)) => Some(check),
+        _ => None,
     }
 }
 
@@ -251,12 +285,15 @@ impl Line {
             Stage::Describe => record.described.join(" "),
             _ => record.tool.clone().unwrap_or_else(|| record.requested.clone()),
         };
-        let came = match (record.stage, record.outcome, &record.decision) {
+        let came = match (record.stage, record.outcome, refused_by(record)) {
             (Stage::Intent, ..) => "called".to_owned(),
             (Stage::Search, ..) => format!("found {}", record.found.unwrap_or_default()),
             (Stage::Describe, ..) => "described".to_owned(),
-            (_, Some(outcome), Some(Decision::Denied(check))) => {
+            (_, Some(outcome), Some(check)) if record.by.is_empty() => {
                 format!("{} ({})", outcome.name(), check.name())
+            }
+            (_, Some(outcome), Some(check)) => {
+                format!("{} ({}: {})", outcome.name(), check.name(), record.by)
             }
             (_, outcome, _) => outcome.map_or("", |outcome| outcome.name()).to_owned(),
         };

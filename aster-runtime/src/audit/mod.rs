@@ -33,7 +33,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::timeout;
 
-use crate::call::{Check, Completed, Denied, Outcome};
+use crate::call::{By, Check, Completed, Denied, Outcome};
 use crate::catalogue::Tool;
 use crate::gate::Admitted;
 use crate::gate::hooks::Heard;
@@ -68,6 +68,19 @@ pub enum Stage {
     Search,
     /// The session was shown the definitions of tools.
     Describe,
+}
+
+impl Stage {
+    /// The name that it has in a record.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intent => "intent",
+            Self::Outcome => "outcome",
+            Self::Search => "search",
+            Self::Describe => "describe",
+        }
+    }
 }
 
 /// One line of the audit. Of a Standard call it has no arguments and no result; secrets are replaced in all of it.
@@ -119,6 +132,9 @@ pub struct Record {
     /// By what the call was admitted, or which check refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// Who had a say in it: the rule, the hook, the approver, by name.
+    #[serde(default, skip_serializing_if = "By::is_empty")]
+    pub by: By,
     /// BLAKE3 of the arguments as JSON, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<String>,
@@ -172,6 +188,7 @@ impl Record {
             group: None,
             hooks: Vec::new(),
             decision: None,
+            by: By::default(),
             arguments_digest: None,
             arguments: None,
             outcome: None,
@@ -451,6 +468,7 @@ impl Trail {
         }
         // A hook or a human may have said why.
         self.record.decision = Some(Decision::Admitted(self.safe(admitted.by())));
+        self.record.by = admitted.who().renamed(|name| self.safe(name));
         self.record.time = now();
         self.record.stage = Stage::Intent;
         match known(self.recorder.commit(&self.record)).await {
@@ -488,7 +506,8 @@ impl Trail {
         let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
         if let Some(denied) = denied {
             self.record.decision = Some(Decision::Denied(denied.check));
-            self.record.error = Some(self.safe(&denied.recorded()));
+            self.record.by = denied.by.renamed(|name| self.safe(name));
+            self.record.error = Some(self.safe(&denied.message));
         }
         if let Some((kind, error)) = error {
             self.record.error_kind = Some(kind.into());

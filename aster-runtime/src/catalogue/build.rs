@@ -1,7 +1,7 @@
 //! From what was declared or listed to a checked part of the catalogue.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -68,6 +68,15 @@ impl Part {
             false
         });
         server.tools = tools.len();
+    }
+
+    /// Notes of tools what changed when the user trusted them last.
+    pub(crate) fn note_changes(&mut self, changes: &BTreeMap<String, String>) {
+        for tool in &mut self.tools {
+            if let Some(change) = changes.get(tool.id.tool()) {
+                Arc::make_mut(tool).change = Some(change.as_str().into());
+            }
+        }
     }
 
     /// Leaves out what the server says of itself, with the reason.
@@ -343,6 +352,7 @@ fn native_callable(
         timeout: spec.timeout,
         urls,
         pin: super::pin(spec.server, &definition),
+        change: None,
         definition,
         checker: Arc::new(checker),
         governed,
@@ -574,6 +584,7 @@ fn external_tool(
         urls: Vec::new(),
         // Of what was sent, and not of what we fill in: a new version of Aster changes no pin.
         pin: super::pin(server, definition),
+        change: None,
         checker: Arc::new(checker),
         governed,
     })

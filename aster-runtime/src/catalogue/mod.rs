@@ -115,6 +115,8 @@ pub struct Tool {
     /// The arguments that name a URL, of a native tool.
     urls: Vec<String>,
     pin: String,
+    /// What changed of it when the user trusted it last.
+    change: Option<Arc<str>>,
     checker: Arc<Checker>,
     governed: Governed,
 }
@@ -230,6 +232,13 @@ impl Tool {
     #[must_use]
     pub fn pinned(&self) -> Value {
         pinned(&self.definition)
+    }
+
+    /// What changed of it when the user trusted it last, line by line and safe to show; of an external tool that the user has
+    /// trusted anew.
+    #[must_use]
+    pub fn change(&self) -> Option<&str> {
+        self.change.as_deref()
     }
 
     /// The input schema as a model provider takes it, with what that costs.

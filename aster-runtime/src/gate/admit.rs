@@ -15,7 +15,7 @@ use super::real::real;
 use super::rules::{Caller, Facts, Requirement, Rule, Rules, Ruling};
 use super::secrets::{Outgoing, Places};
 use super::{Check, Denied, Gate};
-use crate::call::Proposed;
+use crate::call::{By, Proposed};
 use crate::catalogue::{Origin, Tool};
 use crate::scope::Scope;
 use crate::session::Session;
@@ -27,6 +27,7 @@ use crate::tool::{ClientLink, JsonObject};
 pub struct Admitted {
     call: Proposed,
     by: String,
+    who: By,
     context: Vec<String>,
     tier: Tier,
     slot: Slot,
@@ -43,6 +44,12 @@ impl Admitted {
     #[must_use]
     pub fn by(&self) -> &str {
         &self.by
+    }
+
+    /// Who had a say in it, by name.
+    #[must_use]
+    pub fn who(&self) -> &By {
+        &self.who
     }
 
     /// What hooks want the model to be told besides, with the result.
@@ -94,32 +101,43 @@ pub async fn admit(
     check_secrets(gate, outgoing, &call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
+    let mut who = By::rule(ruling.rule.as_deref());
     let by = match (&ruling.requirement, &ruling.rule) {
         (Requirement::Ask(why), place) => {
             tier = Tier::Restricted;
+            who.hook = judged.ask.as_ref().map(|word| word.hook.as_str().into());
             gate.limits.look(&call)?;
             let cause = Cause { why, asking: &ruling.asking, rules };
             match approval::ask(gate, &call, &cause, client).await {
-                Approval::Approved { by, .. } => match place {
-                    Some(place) => format!("{by}, asked by the rule at {place}"),
-                    None => by,
-                },
-                Approval::Denied { reason } => return Err(denied_by(place, Check::Approval, reason)),
+                Approval::Approved { by, .. } => {
+                    who.approver = Some(by.as_str().into());
+                    match place {
+                        Some(place) => format!("{by}, asked by the rule at {place}"),
+                        None => by,
+                    }
+                }
+                Approval::Denied { by, reason } => {
+                    who.approver = by.map(Into::into);
+                    return Err(Denied::new(Check::Approval, reason).by(who));
+                }
                 Approval::Unasked { .. } => {
-                    return Err(denied_by(place, Check::Approval, "nobody can be asked".to_owned()));
+                    return Err(Denied::new(Check::Approval, "nobody can be asked").by(who));
                 }
             }
         }
         (_, Some(place)) => format!("the rule at {place}"),
         (_, None) => match &judged.allow {
-            Some(hook) if unheard => hook.clone(),
+            Some(word) if unheard => {
+                who = By::hook(&word.hook);
+                word.text.clone()
+            }
             _ => format!("tier {tier}"),
         },
     };
     let slot = gate.limits.enter(&call).await?;
     check_same_rules(gate, rules, outgoing, &ruling, &judged, &call).await?;
     check_budget(&call.session, call.session.take_call())?;
-    Ok(Admitted { call, by, tier, context: judged.context, slot })
+    Ok(Admitted { call, by, who, tier, context: judged.context, slot })
 }
 
 /// What the rules and the tier ask for.
@@ -186,12 +204,15 @@ fn facts<'a>(
 }
 
 fn hear(ruling: Ruling, judged: &Judged, call: &Proposed) -> Ruling {
-    ruling.heard(&call.tool, judged.ask.as_deref(), judged.allow.is_some())
+    let ask = judged.ask.as_ref().map(|word| word.text.as_str());
+    ruling.heard(&call.tool, ask, judged.allow.is_some())
 }
 
 fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
     match &ruling.requirement {
-        Requirement::Deny(reason) => Err(denied_by(&ruling.rule, Check::Rule, reason.clone())),
+        Requirement::Deny(reason) => {
+            Err(Denied::new(Check::Rule, reason.clone()).by(By::rule(ruling.rule.as_deref())))
+        }
         Requirement::Run | Requirement::Ask(_) => Ok(()),
     }
 }
@@ -219,13 +240,9 @@ async fn check_same_rules(
     let asks = matches!(now.requirement, Requirement::Ask(_));
     if asks && (&now.requirement, &now.asking) != (&ruling.requirement, &ruling.asking) {
         let message = "the rules changed while the call was decided; nothing was called. Call it again";
-        return Err(denied_by(&now.rule, Check::Changed, message.to_owned()));
+        return Err(Denied::new(Check::Changed, message).by(By::rule(now.rule.as_deref())));
     }
     Ok(())
-}
-
-fn denied_by(rule: &Option<Arc<str>>, check: Check, message: String) -> Denied {
-    Denied { by: rule.clone(), ..Denied::new(check, message) }
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.

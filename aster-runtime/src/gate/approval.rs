@@ -5,11 +5,12 @@
 //! a call is ever read as an answer.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -32,8 +33,9 @@ use super::Gate;
 use super::rules::Rules;
 use crate::call::Proposed;
 use crate::canonical;
-use crate::catalogue::Origin;
+use crate::catalogue::{Origin, Tool};
 use crate::id::ToolId;
+use crate::pins::difference;
 use crate::spec::Tier;
 use crate::text;
 use crate::tool::ClientLink;
@@ -56,6 +58,9 @@ pub struct ApprovalRequest {
     pub summary: String,
     /// The arguments, whole but for the values of those that the tool declares secret.
     pub arguments: Value,
+    /// What is different about the tool, line by line and safe to show: since a human approved a call of it last, or else
+    /// when the user trusted it last. `None` where it is what it was.
+    pub change: Option<String>,
     /// Why a human is asked.
     pub why: String,
     /// Whether an answer can hold for more than this call.
@@ -64,6 +69,12 @@ pub struct ApprovalRequest {
 
 /// How many calls wait for a human at most; one more is denied.
 pub const MAX_WAITING: usize = 64;
+
+/// Who answers on a terminal, as it stands in the audit.
+const AT_TERMINAL: &str = "the user at the terminal";
+
+/// How much of a change of a tool is shown, in characters.
+const MAX_CHANGE: usize = 8000;
 
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);
@@ -85,6 +96,12 @@ impl fmt::Display for ApprovalRequest {
         match &self.endpoint {
             Some(endpoint) => writeln!(f, "    its server is:     {}", text::visible(endpoint))?,
             None => writeln!(f, "    its server is:     {}", self.tool.server())?,
+        }
+        if let Some(change) = &self.change {
+            writeln!(f, "    it has changed, from what you approved or trusted before:")?;
+            for line in change.lines() {
+                writeln!(f, "    {}", text::visible(line))?;
+            }
         }
         writeln!(f, "    arguments:")?;
         // Line by line, so that nothing in a value can move the cursor; nothing is cut.
@@ -121,6 +138,8 @@ pub enum Approval {
     },
     /// It may not.
     Denied {
+        /// Who or what denied it, for the audit; nobody, where none that was asked said so.
+        by: Option<String>,
         /// Why, and what to do, for the model.
         reason: String,
     },
@@ -136,6 +155,22 @@ impl Approval {
     #[must_use]
     pub fn once(by: impl Into<String>) -> Self {
         Self::Approved { by: by.into(), scope: ApprovalScope::Once }
+    }
+
+    /// The call may not run.
+    #[must_use]
+    pub fn denied(by: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Denied { by: Some(by.into()), reason: reason.into() }
+    }
+
+    /// The call may not run, though nobody has said so.
+    fn unanswered(reason: impl Into<String>) -> Self {
+        Self::Denied { by: None, reason: reason.into() }
+    }
+
+    /// What the user says who denies a call.
+    pub(crate) fn denied_by_user(by: impl Into<String>) -> Self {
+        Self::denied(by, "the user denied the call; nothing was called")
     }
 }
 
@@ -214,6 +249,41 @@ pub(super) async fn ask(
     answer
 }
 
+/// The tools as a human approved calls of them last, by id.
+#[derive(Clone, Default)]
+pub(super) struct Seen(Arc<StdMutex<HashMap<ToolId, Arc<Tool>>>>);
+
+impl Seen {
+    /// What is different about a tool.
+    fn change(&self, tool: &Tool) -> Option<String> {
+        let approved = self.tools().get(tool.id()).map(Arc::clone);
+        let change = match approved {
+            Some(before) if before.digest() == tool.digest() => return None,
+            Some(before) => difference(Some(&before.pinned()), &tool.pinned()),
+            None => tool.change()?.to_owned(),
+        };
+        Some(bounded(change))
+    }
+
+    fn approved(&self, tool: &Arc<Tool>) {
+        self.tools().insert(tool.id().clone(), Arc::clone(tool));
+    }
+
+    fn tools(&self) -> MutexGuard<'_, HashMap<ToolId, Arc<Tool>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A change, or its beginning and how much more there is: a stranger must not be able to bury the question.
+fn bounded(mut change: String) -> String {
+    if let Some((end, _)) = change.char_indices().nth(MAX_CHANGE) {
+        let more = change[end..].chars().count();
+        change.truncate(end);
+        change.push_str(&format!("…\n… and {more} characters more, which are not shown\n"));
+    }
+    change
+}
+
 async fn ask_now(
     gate: &Gate,
     call: &Proposed,
@@ -223,13 +293,13 @@ async fn ask_now(
 ) -> Approval {
     let (id, why) = (call.tool.id(), cause.why);
     let Some(approver) = &gate.approver else {
-        return Approval::Denied { reason: nobody_to_ask(call, why, None) };
+        return Approval::unanswered(nobody_to_ask(call, why, None));
     };
-    let full = |waiting: fmt::Arguments<'_>| Approval::Denied {
-        reason: format!(
+    let full = |waiting: fmt::Arguments<'_>| {
+        Approval::unanswered(format!(
             "{waiting} wait for a human already; nothing was called. Try again in {} s",
             gate.approval_timeout.min(BUSY).as_secs().max(1)
-        ),
+        ))
     };
     let Ok(_share) = call.session.share().questions.try_acquire() else {
         return full(format_args!("{MAX_WAITING_OF_SESSION} calls of this session"));
@@ -245,22 +315,24 @@ async fn ask_now(
         endpoint: gate.endpoints.get(id.server()).cloned(),
         summary: call.tool.summary().to_owned(),
         arguments: Value::Object(call.tool.shown(&call.arguments)),
+        change: gate.approved.change(&call.tool),
         why: why.to_owned(),
         remembers,
     };
     let ask = AssertUnwindSafe(ask_and_tell(&**approver, &request, client)).catch_unwind();
     match tokio::time::timeout(gate.approval_timeout, ask).await {
-        Ok(Ok(Approval::Unasked { hint })) => {
-            Approval::Denied { reason: nobody_to_ask(call, why, hint.as_deref()) }
+        Ok(Ok(Approval::Unasked { hint })) => Approval::unanswered(nobody_to_ask(call, why, hint.as_deref())),
+        Ok(Ok(approval)) => {
+            if matches!(approval, Approval::Approved { .. }) {
+                gate.approved.approved(&call.tool);
+            }
+            approval
         }
-        Ok(Ok(approval)) => approval,
-        Ok(Err(_)) => Approval::Denied { reason: "nobody could be asked; nothing was called".to_owned() },
-        Err(_) => Approval::Denied {
-            reason: format!(
-                "nobody approved the call of `{id}` within {:?}; nothing was called",
-                gate.approval_timeout
-            ),
-        },
+        Ok(Err(_)) => Approval::unanswered("nobody could be asked; nothing was called"),
+        Err(_) => Approval::unanswered(format!(
+            "nobody approved the call of `{id}` within {:?}; nothing was called",
+            gate.approval_timeout
+        )),
     }
 }
 
@@ -351,12 +423,8 @@ impl Approver for Terminal {
             .await;
             asked.0.store(false, Ordering::Relaxed);
             match answer {
-                Ok(Ok(Some(scope))) => {
-                    Approval::Approved { by: "the user at the terminal".to_owned(), scope }
-                }
-                Ok(Ok(None)) => {
-                    Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
-                }
+                Ok(Ok(Some(scope))) => Approval::Approved { by: AT_TERMINAL.to_owned(), scope },
+                Ok(Ok(None)) => Approval::denied_by_user(AT_TERMINAL),
                 Ok(Err(_)) | Err(_) => {
                     let hint = "mend the terminal that Aster was started from, which cannot be read";
                     Approval::Unasked { hint: Some(hint.to_owned()) }
@@ -451,6 +519,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_long_change_says_that_it_is_cut() {
+        let all = "é".repeat(MAX_CHANGE);
+        assert_eq!(bounded(all.clone()), all);
+        let cut = bounded(format!("{all}\nxyz"));
+        assert_eq!(cut, format!("{all}…\n… and 4 characters more, which are not shown\n"));
+    }
+
+    #[test]
     fn only_a_clear_yes_is_a_yes_and_nothing_hides() {
         let request = ApprovalRequest {
             call_id: "1".into(),
@@ -460,6 +536,7 @@ mod tests {
             endpoint: Some("sh -c \u{202e}x".into()),
             summary: "Runs a command.".into(),
             arguments: json!({"command": "ls\u{1b}[2K\n\u{202e}rm -rf /"}),
+            change: Some("+   Runs\u{1b}[2K all of it.\n".into()),
             why: "the tool is Restricted".into(),
             remembers: true,
         };
@@ -483,6 +560,7 @@ mod tests {
             let given = put_call(&request, longer, &mut typed.as_bytes(), &mut shown).unwrap();
             assert_eq!(given, answer, "{typed:?}");
             let shown = String::from_utf8(shown).unwrap();
+            assert!(shown.contains("    +   Runs\\u{1b}[2K all of it.\n"), "{shown}");
             assert!(shown.contains("rm -rf /") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
             // As Markdown it is a paragraph, a code block with all that strangers wrote, and the question.
             let (_, block) = shown.trim_start().split_once("\n\n").unwrap();

@@ -58,6 +58,8 @@ pub struct Gate {
     pub secrets: SecretPolicy,
     /// The places of calls that wait for a human: so many questions nobody reads, and each holds what it asks about.
     questions: Arc<Semaphore>,
+    /// The tools as a human approved calls of them last.
+    approved: approval::Seen,
 }
 
 impl Default for Gate {
@@ -73,6 +75,7 @@ impl Default for Gate {
             limits: Limits::default(),
             secrets: SecretPolicy::default(),
             questions: Arc::new(Semaphore::new(approval::MAX_WAITING)),
+            approved: approval::Seen::default(),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::session::Profile;
 pub enum Answer {
     /// Yes, by `a test`.
     Approve,
-    /// No, for this reason.
+    /// No, by `a test`, for this reason.
     Deny(&'static str),
     /// Nothing, for as long as anyone waits.
     Silence,
@@ -53,9 +53,9 @@ impl Approver for Script {
         Box::pin(async move {
             match answer {
                 Some(Answer::Approve) => Approval::once("a test"),
-                Some(Answer::Deny(reason)) => Approval::Denied { reason: reason.to_owned() },
+                Some(Answer::Deny(reason)) => Approval::denied("a test", reason),
                 Some(Answer::Silence) => std::future::pending().await,
-                None => Approval::Denied { reason: "the script has no more answers".to_owned() },
+                None => Approval::denied("a test", "the script has no more answers"),
             }
         })
     }

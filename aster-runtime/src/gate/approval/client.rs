@@ -95,7 +95,7 @@ impl Approver for ClientApprover {
         let info = client.map(|client| client.client()).unwrap_or_default();
         match (client, self.missing(&info)) {
             (Some(client), None) => Box::pin(async move {
-                let name = info.name.unwrap_or_default();
+                let name = info.name.as_deref().unwrap_or_default();
                 match ask(request, &**client, name).await {
                     Approval::Unasked { hint } => self.pass_on(request, Some(client), hint).await,
                     clear => clear,
@@ -107,8 +107,8 @@ impl Approver for ClientApprover {
 }
 
 /// What the user says. A question that did not reach them is none that they answered with no.
-async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -> Approval {
-    let denied = |reason: &str| Approval::Denied { reason: format!("{reason}; nothing was called") };
+async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: &str) -> Approval {
+    let by = format!("the user of the client {name}");
     let unasked = |error: AskError| {
         let hint = format!("mend what kept this client from asking: {error}");
         Approval::Unasked { hint: Some(hint) }
@@ -123,12 +123,12 @@ async fn ask(request: &ApprovalRequest, client: &dyn ClientLink, name: String) -
             let scope = answer.get("scope").cloned().map_or(Ok(ApprovalScope::Once), serde_json::from_value);
             // What cannot be read was not said.
             let scope = scope.unwrap_or_default();
-            Approval::Approved { by: format!("the user of the client {name}"), scope }
+            Approval::Approved { by, scope }
         }
-        Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => {
-            denied("the user denied the call")
+        Ok(ClientAnswer::Form(Elicited::Accepted(_) | Elicited::Declined)) => Approval::denied_by_user(by),
+        Ok(ClientAnswer::Form(Elicited::Cancelled)) => {
+            Approval::denied(by, "the user did not decide on the call; nothing was called")
         }
-        Ok(ClientAnswer::Form(Elicited::Cancelled)) => denied("the user did not decide on the call"),
         Ok(_) => unasked(AskError::Invalid("the client answered another question".to_owned())),
         Err(error) => unasked(error),
     }

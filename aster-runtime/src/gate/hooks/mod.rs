@@ -2,7 +2,8 @@
 //!
 //! A hook is Rust ([`Hook`]) or, with the feature `hooks`, a program (`ProgramHook`). Those that may change what they
 //! look at run one after the other, in their order; the others then run side by side on what came of it. The strictest of their words counts: a refusal before a question, a question before an approval. One that fails,
-//! by a panic, a crash or a silence, refuses the call, or withholds its result where it has already run.
+//! by a panic, a crash or a silence, refuses the call, or withholds its result where it has already run, unless it is one whose
+//! failure [lets it go on](OnFailure::Allow). Recorded is a failure either way.
 
 #[cfg(feature = "hooks")]
 mod program;
@@ -17,12 +18,12 @@ use futures_util::future::{BoxFuture, join_all, ready};
 use serde::Serialize;
 
 #[cfg(feature = "hooks")]
-pub use program::{InvalidMatcher, Matcher, OnFailure, ProgramHook};
+pub use program::{InvalidMatcher, Matcher, ProgramHook};
 #[cfg(feature = "hooks")]
 #[doc(hidden)]
 pub use program::{review_of, verdict_of};
 
-use crate::call::{Check, Denied, Proposed};
+use crate::call::{By, Check, Denied, Proposed};
 use crate::tool::{JsonObject, ToolError, ToolResult};
 
 /// When a hook is asked.
@@ -176,6 +177,17 @@ impl Review {
 /// Why a hook has no answer, as a fragment: `it did not answer within 30s`.
 pub type Failure = String;
 
+/// What a hook that fails does to the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// The call is refused, or its result withheld.
+    #[default]
+    Block,
+    /// The call goes on, or its result is told, as though the hook had nothing against it. That it failed is recorded, and a
+    /// warning is logged.
+    Allow,
+}
+
 /// Looks at every call.
 pub trait Hook: Send + Sync {
     /// Its name, for the audit and for whoever is told of a refusal.
@@ -186,6 +198,11 @@ pub trait Hook: Send + Sync {
     /// Whether it may change arguments and results. Such hooks run one after the other, before the rest.
     fn changes(&self) -> bool {
         false
+    }
+
+    /// What it does to the call where it fails.
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Block
     }
 
     /// Whether it wants to be asked of this call; what it does not look at is not recorded either.
@@ -204,7 +221,7 @@ pub trait Hook: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where it cannot: the call is refused. So it is where the hook panics.
+    /// Where it cannot: the call is refused, unless the hook [says otherwise](Self::on_failure). So it is where it panics.
     fn before<'a>(&'a self, call: &'a Proposed) -> BoxFuture<'a, Result<Verdict, Failure>> {
         let _ = call;
         Box::pin(ready(Ok(Verdict::go_on())))
@@ -214,7 +231,7 @@ pub trait Hook: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Where it cannot: the result is withheld. So it is where the hook panics.
+    /// Where it cannot: the result is withheld, unless the hook [says otherwise](Self::on_failure). So it is where it panics.
     fn after<'a>(&'a self, done: Done<'a>) -> BoxFuture<'a, Result<Review, Failure>> {
         let _ = done;
         Box::pin(ready(Ok(Review::keep())))
@@ -229,7 +246,8 @@ pub struct Said {
     pub hook: String,
     /// When it was asked.
     pub event: Event,
-    /// What it said: `go_on`, `allow`, `ask`, `deny`, `rewrite`, `keep`, `replace`, `withhold` or `failed`.
+    /// What it said: `go_on`, `allow`, `ask`, `deny`, `rewrite`, `keep`, `replace`, `withhold` or `failed`. Whether the call
+    /// went on after `failed` is the hook's affair: the record's decision says it.
     pub verdict: &'static str,
     /// Why, where it said so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,12 +272,20 @@ pub struct Heard {
 /// What the hooks together say of a call that they do not refuse.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Why a human is to be asked.
-    pub(crate) ask: Option<String>,
-    /// Why nobody need be.
-    pub(crate) allow: Option<String>,
+    /// Who wants that a human is asked, and why.
+    pub(crate) ask: Option<Word>,
+    /// Who says that nobody need be, and why.
+    pub(crate) allow: Option<Word>,
     /// What the model is told besides.
     pub(crate) context: Vec<String>,
+}
+
+/// What one hook wants.
+#[derive(Debug)]
+pub(crate) struct Word {
+    pub(crate) hook: String,
+    /// In words that name it.
+    pub(crate) text: String,
 }
 
 /// Asks the hooks of a call. `check` judges rewritten arguments.
@@ -336,6 +362,7 @@ struct Answer<T> {
     hook: String,
     event: Event,
     said: Result<T, Failure>,
+    on_failure: OnFailure,
     duration: Duration,
 }
 
@@ -346,7 +373,8 @@ async fn answer<T>(
 ) -> Answer<T> {
     let started = Instant::now();
     let said = AssertUnwindSafe(said).catch_unwind().await.unwrap_or_else(|_| Err("it panicked".to_owned()));
-    Answer { hook: hook.name().into_owned(), event, said, duration: started.elapsed() }
+    let (name, on_failure) = (hook.name().into_owned(), hook.on_failure());
+    Answer { hook: name, event, said, on_failure, duration: started.elapsed() }
 }
 
 async fn ask_before(hook: &dyn Hook, call: &Proposed) -> Answer<Verdict> {
@@ -369,14 +397,28 @@ impl<T> Answer<T> {
             duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
         });
     }
-}
 
-const CHANGES: &str = "it changes the call and is not declared as one that may";
+    /// Records that it failed, and says whether the call goes on all the same.
+    fn goes_on_failed(&self, said: &mut Vec<Said>, why: &str) -> bool {
+        self.record(said, "failed", Some(why));
+        let goes_on = self.on_failure == OnFailure::Allow;
+        if goes_on {
+            tracing::warn!(hook = %self.hook, %why, "a hook failed, and the call goes on as configured");
+        }
+        goes_on
+    }
+
+    /// Its word is one that it may not say, which no setting makes good: what it wants is done by nobody.
+    fn oversteps(&mut self) {
+        self.said = Err("it changes the call and is not declared as one that may".to_owned());
+        self.on_failure = OnFailure::Block;
+    }
+}
 
 impl Answer<Verdict> {
     fn only_judges(mut self) -> Self {
         if matches!(&self.said, Ok(verdict) if verdict.arguments.is_some()) {
-            self.said = Err(CHANGES.to_owned());
+            self.oversteps();
         }
         self
     }
@@ -389,12 +431,15 @@ impl Judged {
         answer: Answer<Verdict>,
         said: &mut Vec<Said>,
     ) -> Result<Option<JsonObject>, Denied> {
-        let refuse = |message: String| Err(Denied::new(Check::Hook, message));
         let hook = &answer.hook;
+        let refuse = |message: String| Err(Denied::new(Check::Hook, message).by(By::hook(hook)));
+        let word = |text: String| Word { hook: hook.clone(), text };
         let verdict = match &answer.said {
             Ok(verdict) => verdict,
             Err(why) => {
-                answer.record(said, "failed", Some(why));
+                if answer.goes_on_failed(said, why) {
+                    return Ok(None);
+                }
                 return refuse(format!(
                     "the hook `{hook}` failed ({why}), and without its word nothing is called; the user has to mend it"
                 ));
@@ -411,11 +456,11 @@ impl Judged {
             }
             Some(Wish::Ask(why)) => {
                 answer.record(said, "ask", Some(why));
-                self.ask.get_or_insert_with(|| format!("the hook `{hook}` asks for it: {why}"));
+                self.ask.get_or_insert_with(|| word(format!("the hook `{hook}` asks for it: {why}")));
             }
             Some(Wish::Allow(why)) => {
                 answer.record(said, "allow", Some(why));
-                self.allow.get_or_insert_with(|| format!("the hook `{hook}`: {why}"));
+                self.allow.get_or_insert_with(|| word(format!("the hook `{hook}`: {why}")));
             }
             None => {
                 let verdict = if verdict.arguments.is_some() { "rewrite" } else { "go_on" };
@@ -433,12 +478,12 @@ impl Judged {
 impl Answer<Review> {
     fn only_reviews(mut self) -> Self {
         if matches!(&self.said, Ok(review) if review.result.is_some()) {
-            self.said = Err(CHANGES.to_owned());
+            self.oversteps();
         }
         self
     }
 
-    /// What it said; one that failed withholds.
+    /// What it said; one that failed withholds, unless it is one that lets the call go on.
     fn review(self, said: &mut Vec<Said>) -> Review {
         match &self.said {
             Ok(review) => {
@@ -452,10 +497,10 @@ impl Answer<Review> {
                     review.withhold.as_ref().map(|why| format!("the hook `{}` says: {why}", self.hook));
                 Review { withhold, ..review.clone() }
             }
-            Err(why) => {
-                self.record(said, "failed", Some(why));
-                Review::withhold(format!("the hook `{}` failed ({why})", self.hook))
-            }
+            Err(why) => match self.goes_on_failed(said, why) {
+                true => Review::keep(),
+                false => Review::withhold(format!("the hook `{}` failed ({why})", self.hook)),
+            },
         }
     }
 }

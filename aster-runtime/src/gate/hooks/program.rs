@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::{Done, Event, Failure, Hook, Review, Verdict, Wish};
+use super::{Done, Event, Failure, Hook, OnFailure, Review, Verdict, Wish};
 use crate::call::Proposed;
 use crate::id::ToolId;
 use crate::process::{contained, environment, program, spawn_failure};
@@ -131,16 +131,6 @@ impl Matcher {
             Pattern::Regex(regex) => regex.is_match(&text),
         }
     }
-}
-
-/// What a hook that fails does to the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
-    /// The call is refused, or its result withheld.
-    #[default]
-    Block,
-    /// As though it had said nothing; a warning is logged.
-    Allow,
 }
 
 /// A program that looks at calls.
@@ -263,22 +253,11 @@ impl ProgramHook {
         }
     }
 
-    /// Runs it, and reads its answer as `read` does; or what counts instead where it fails.
-    async fn said<T: Default>(
-        &self,
-        input: JsonObject,
-        read: fn(Output) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let said = match timeout(self.timeout, self.run(&input)).await {
+    /// Runs it, and reads its answer as `read` does.
+    async fn said<T>(&self, input: JsonObject, read: fn(Output) -> Result<T, Failure>) -> Result<T, Failure> {
+        match timeout(self.timeout, self.run(&input)).await {
             Ok(said) => said.and_then(read),
             Err(_) => Err(format!("it did not answer within {:?}", self.timeout)),
-        };
-        match said {
-            Err(why) if self.on_failure == OnFailure::Allow => {
-                tracing::warn!(hook = %self.command, %why, "a hook failed, and the call goes on as configured");
-                Ok(T::default())
-            }
-            said => said,
         }
     }
 
@@ -507,6 +486,10 @@ impl Hook for ProgramHook {
 
     fn changes(&self) -> bool {
         self.changes
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.on_failure
     }
 
     fn looks_at(&self, event: Event, call: &Proposed) -> bool {

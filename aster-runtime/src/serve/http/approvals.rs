@@ -82,6 +82,10 @@ pub struct WholeCall {
     pub call: WaitingCall,
     /// The arguments, whole but for the values of those that the tool declares secret.
     pub arguments: Value,
+    /// What is different about the tool since a human approved a call of it last, or when the user trusted it last, line by
+    /// line; where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
     /// All of it as a human is to read it, safe to show.
     pub text: String,
 }
@@ -89,7 +93,9 @@ pub struct WholeCall {
 impl From<Waiting> for WholeCall {
     fn from(mut waiting: Waiting) -> Self {
         let text = waiting.request.to_string();
-        Self { text, arguments: waiting.request.arguments.take(), call: waiting.into() }
+        let request = &mut waiting.request;
+        let (arguments, change) = (request.arguments.take(), request.change.take());
+        Self { text, arguments, change, call: waiting.into() }
     }
 }
 
@@ -231,9 +237,7 @@ async fn answer(desk: &Desk, guard: &Guard, request: Request<Incoming>) -> Resul
                 .map_err(|_| Refusal::invalid("an answer is {\"approve\": true | false, \"scope\": …}"))?;
             let approval = match approve {
                 true => Approval::Approved { by: BY.to_owned(), scope },
-                false => {
-                    Approval::Denied { reason: "the user denied the call; nothing was called".to_owned() }
-                }
+                false => Approval::denied_by_user(BY),
             };
             if desk.answer(&id, approval) { Ok(empty(StatusCode::NO_CONTENT)) } else { Err(gone()) }
         }
