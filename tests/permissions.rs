@@ -343,6 +343,7 @@ async fn a_path_through_a_link_is_where_it_leads() {
     for path in ["open", "open/key", "secrets", "open/door/../open"] {
         assert_eq!(keep(root.join(path)).await, None, "{path}");
     }
+    assert_eq!(keep("word ".repeat(1000).into()).await, None, "a long text is no path");
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Where a path really leads. The one place in the gate that asks the file system; the rules are handed it.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf, Prefix};
 
 /// How many links are followed in one path, as on Linux.
@@ -8,8 +9,11 @@ const MAX_LINKS: usize = 40;
 /// How often the file system is asked about one path.
 const MAX_ASKED: usize = 1000;
 
-/// How long a path is that the file system is asked about, in bytes; none opens a longer one.
-const MAX_BYTES: usize = 4096;
+/// How long a path is that the file system is no longer asked about, in bytes: `PATH_MAX`.
+const MAX_BYTES: usize = if cfg!(any(windows, target_os = "linux")) { 4096 } else { 1024 };
+
+/// How long the name of a file may be, in bytes: `NAME_MAX`.
+const MAX_NAME: usize = 255;
 
 /// The path with its symbolic links followed. What does not exist is taken as it is written, below what does. `None` where
 /// finding out would take more than one question should, or would ask another machine.
@@ -41,7 +45,7 @@ impl Walk {
                 }
                 Component::Normal(name) => {
                     self.real.push(name);
-                    self.look()?;
+                    self.look(name)?;
                 }
                 Component::Prefix(prefix) => {
                     // A share is on another machine, which would learn who asks; a device does as it likes.
@@ -60,13 +64,16 @@ impl Walk {
         Some(())
     }
 
-    /// Looks at the last component.
-    fn look(&mut self) -> Option<()> {
+    /// Looks at the last component, of this name.
+    fn look(&mut self, name: &OsStr) -> Option<()> {
         if self.missing > 0 {
             self.missing += 1;
             return Some(());
         }
-        if self.asked == MAX_ASKED || self.real.as_os_str().len() > MAX_BYTES {
+        // Who goes step by step comes further than who asks for the whole path, but not through a name that cannot be: most
+        // long texts are no paths.
+        let is_far = self.real.as_os_str().len() >= MAX_BYTES && name.len() <= MAX_NAME;
+        if self.asked == MAX_ASKED || is_far {
             return None;
         }
         self.asked += 1;
@@ -158,5 +165,25 @@ mod tests {
         assert_eq!(walk.follow(&long), Some(()));
         assert!(walk.asked <= root.components().count(), "{}", walk.asked);
         assert_eq!(walk.end().unwrap().components().count(), long.components().count());
+    }
+
+    #[test]
+    fn a_long_text_is_no_path_and_a_deep_one_may_be() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for text in ["word ".repeat(1000), format!("{}/word", "word ".repeat(1000))] {
+            let text = root.join(text);
+            assert_eq!(real(&text), Some(text));
+        }
+
+        let mut deep = root;
+        while deep.as_os_str().len() + 200 < MAX_BYTES {
+            deep.push("d".repeat(199));
+        }
+        std::fs::create_dir_all(&deep).unwrap();
+        assert_eq!(real(&deep), Some(deep.clone()));
+        assert_eq!(real(&deep.join("d".repeat(200))), None);
+        let unnamable = deep.join("d".repeat(MAX_NAME + 1));
+        assert_eq!(real(&unnamable), Some(unnamable));
     }
 }
