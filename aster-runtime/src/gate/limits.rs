@@ -1,7 +1,8 @@
 //! Limits: how many calls may run at once and how many may start in a minute, for each session, server and tool; and how
 //! large a result may be.
 //!
-//! The last check of the gate, so that nobody waits with a place that others could use. A call beyond a rate is refused at
+//! The last check of the gate, so that nobody waits for a decision with a place that others could use. Who starts a server
+//! that is down has one meanwhile: a call for which there is none starts nothing. A call beyond a rate is refused at
 //! once, and told when to try again; one that is not sent after all counts for no rate. One beyond a number at once waits, in
 //! a queue that is bounded in length and in time.
 
