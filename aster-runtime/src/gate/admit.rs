@@ -130,10 +130,10 @@ pub async fn admit(
             _ => format!("tier {tier}"),
         },
     };
-    let slot = gate.limits.enter(&call).await?;
+    let mut slot = gate.limits.enter(&call).await?;
     let decided = Decided { rules: Arc::clone(rules), outgoing, ruling, judged };
     decided.check_same_rules(gate, &call).await?;
-    check_budget(&call.session, call.session.take_call())?;
+    check_budget(&call.session, slot.take_call(&call.session))?;
     Ok(Admitted { call, by, tier, slot, decided })
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Check, Denied, Proposed};
+use crate::session::Session;
 
 /// How many calls wait for one place at most, unless said otherwise.
 pub const MAX_WAITING: usize = 64;
@@ -196,7 +197,7 @@ impl Limits {
         // Last, so that a call that finds no place uses up none of the rate.
         turns(&meters, Turns::Take)?;
         let turns = meters.into_iter().map(|(_, meter)| meter).collect();
-        Ok(Slot { places, turns })
+        Ok(Slot { places, turns, counted: None })
     }
 
     /// Refuses a call whose rate is used up as it is now, before anybody is asked about it.
@@ -235,24 +236,41 @@ fn refusal(message: String, seconds: f64) -> Denied {
     Denied::new(Check::Limit, format!("{message}. Nothing was called; try again in {seconds:.0} s"))
 }
 
-/// The places of a running call. Dropped before the call is sent, it gives back what it took of the rates.
+/// The places of a running call. Dropped before the call is sent, it gives back what it took of the rates and of the session's
+/// number of calls.
 #[derive(Debug, Default)]
 pub struct Slot {
     #[expect(dead_code, reason = "held until the call is over")]
     places: Vec<OwnedSemaphorePermit>,
     turns: Vec<Arc<Meter>>,
+    /// Whose call it is, where its calls are counted.
+    counted: Option<Arc<Session>>,
 }
 
 impl Slot {
+    /// Counts the call, if its session has one left.
+    pub(super) fn take_call(&mut self, session: &Arc<Session>) -> bool {
+        if session.profile().max_calls.is_none() {
+            return true;
+        }
+        let has_one = session.take_call();
+        self.counted = has_one.then(|| Arc::clone(session));
+        has_one
+    }
+
     /// The call is about to be sent, and counts.
     pub(super) fn sent(&mut self) {
         self.turns.clear();
+        self.counted = None;
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.turns.iter().for_each(|meter| meter.give_back());
+        if let Some(session) = &self.counted {
+            session.give_back_call();
+        }
     }
 }
 
