@@ -224,6 +224,34 @@ impl Upstream for Asleep {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_given_back_comes_on_top_of_nothing() {
+    for hanging in [10, 5, 1] {
+        let limits = Limits::default().session(Limit::default().per_minute(10));
+        let host = Host::builder().with_server(Room::default()).with_upstream(Arc::new(Asleep::default()));
+        let host = host.limits(limits).build().await.unwrap();
+        let session = host.session(Profile::new("guest")).unwrap();
+        let all_sent = async || {
+            let mut sent = 0;
+            while call(&session, "room/look").await.is_none() {
+                sent += 1;
+            }
+            sent
+        };
+        // Their places stay theirs, however long they wait.
+        let others = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            all_sent().await
+        };
+        let sent = tokio::select! {
+            biased;
+            _ = join_all((0..hanging).map(|_| call(&session, "asleep/dream"))) => panic!("it does not get up"),
+            sent = others => sent,
+        };
+        assert_eq!((sent, all_sent().await), (10 - hanging, hanging));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever_and_whoever_gives_up_leaves_the_queue() {
     let limits = Limits::default().server("room", Limit::default().concurrent(1)).max_waiting(1);
     let bench = bench(limits.max_wait(Duration::from_millis(1500))).await;

@@ -260,7 +260,7 @@ impl Slot {
 
     /// The call is about to be sent, and counts.
     pub(super) fn sent(&mut self) {
-        self.turns.clear();
+        self.turns.drain(..).for_each(|meter| meter.sent());
         self.counted = None;
     }
 }
@@ -304,6 +304,8 @@ struct Meter {
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     left: f64,
+    /// The turns of calls that are not sent yet. Nothing fills their room, so that they can be given back.
+    held: u32,
     at: Instant,
 }
 
@@ -312,7 +314,8 @@ impl Bucket {
     fn filled(self, per_minute: u32, now: Instant) -> Self {
         let most = f64::from(per_minute);
         let since = now.saturating_duration_since(self.at).as_secs_f64();
-        Self { left: (self.left + since * most / MINUTE).min(most), at: now }
+        let left = (self.left + since * most / MINUTE).min(most - f64::from(self.held));
+        Self { left, at: now, ..self }
     }
 
     /// How long until there is a whole call in it.
@@ -331,16 +334,27 @@ impl Meter {
                 .concurrent
                 .map(|calls| Arc::new(Semaphore::new(calls.min(Semaphore::MAX_PERMITS)))),
             waiting: AtomicUsize::new(0),
-            bucket: Mutex::new(Bucket { left, at: Instant::now() }),
+            bucket: Mutex::new(Bucket { left, held: 0, at: Instant::now() }),
         }
+    }
+
+    /// A call that had its turn is made.
+    fn sent(&self) {
+        self.end_turn(0.0);
     }
 
     /// A call that had its turn is not made.
     fn give_back(&self) {
-        if let Some(most) = self.limit.per_minute {
-            let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-            bucket.left = (bucket.left + 1.0).min(f64::from(most));
-        }
+        self.end_turn(1.0);
+    }
+
+    fn end_turn(&self, given_back: f64) {
+        let Some(most) = self.limit.per_minute else { return };
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        // There is more room from now on only.
+        *bucket = bucket.filled(most, Instant::now());
+        bucket.held -= 1;
+        bucket.left += given_back;
     }
 
     /// Whether nothing would be lost with it: nobody uses it, and its bucket is full.
@@ -384,7 +398,10 @@ fn turns(meters: &[(Measured, Arc<Meter>)], turns: Turns) -> Result<(), Denied> 
         return Err(refusal(message, bucket.wait(*most).as_secs_f64().ceil()));
     }
     if turns == Turns::Take {
-        buckets.iter_mut().for_each(|(.., bucket)| bucket.left -= 1.0);
+        for (.., bucket) in &mut buckets {
+            bucket.left -= 1.0;
+            bucket.held += 1;
+        }
     }
     Ok(())
 }
