@@ -3,7 +3,8 @@
 //!
 //! The last check of the gate, so that nobody waits for a decision with a place that others could use. Who starts a server
 //! that is down has one meanwhile: a call for which there is none starts nothing. A call beyond a rate is refused at
-//! once, and told when to try again; one that is not sent after all counts for no rate. One beyond a number at once waits, in
+//! once, and told when to try again; one that is refused or given up after all counts for no rate. What counts is that a call is sent, also
+//! to a server that turns out to be down: each such call tries to start it. One beyond a number at once waits, in
 //! a queue that is bounded in length and in time.
 
 use std::collections::HashMap;
