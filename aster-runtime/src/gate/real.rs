@@ -1,6 +1,7 @@
 //! Where a path really leads. The one place in the gate that asks the file system; the rules are handed it.
 
 use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf, Prefix};
 
 /// How many links are followed in one path, as on Linux.
@@ -16,8 +17,17 @@ const MAX_BYTES: usize = if cfg!(any(windows, target_os = "linux")) { 4096 } els
 const MAX_NAME: usize = 255;
 
 /// The path with its symbolic links followed. What does not exist is taken as it is written, below what does. `None` where
-/// finding out would take more than one question should, or would ask another machine.
+/// finding out would take more than one question should, or would ask another machine, and where the file system does not
+/// say.
 pub(crate) fn real(path: &Path) -> Option<PathBuf> {
+    let mut walk = Walk::default();
+    walk.follow(path)?;
+    if walk.is_unsure { None } else { walk.end() }
+}
+
+/// The same for what a rule names, which must hold when the file system says more: what it does not say is taken as it is
+/// written too.
+pub(crate) fn real_or_written(path: &Path) -> Option<PathBuf> {
     let mut walk = Walk::default();
     walk.follow(path)?;
     walk.end()
@@ -29,6 +39,8 @@ struct Walk {
     real: PathBuf,
     /// How many of the last components do not exist: nothing is to be asked about what is below them.
     missing: usize,
+    /// Whether something that is taken for missing may be there.
+    is_unsure: bool,
     asked: usize,
     links: usize,
 }
@@ -83,17 +95,30 @@ impl Walk {
                     return None;
                 }
                 self.links += 1;
-                // Whoever writes to a link to nothing makes what it leads to.
-                let target = self.real.read_link().ok()?;
-                self.real.pop();
-                self.follow(&target)
+                match self.real.read_link() {
+                    // Whoever writes to a link to nothing makes what it leads to.
+                    Ok(target) => {
+                        self.real.pop();
+                        self.follow(&target)?;
+                    }
+                    Err(error) => self.stop(&error),
+                }
             }
-            Ok(_) => Some(()),
-            Err(_) => {
-                self.missing = 1;
-                Some(())
-            }
+            Ok(_) => {}
+            Err(error) => self.stop(&error),
         }
+        Some(())
+    }
+
+    /// Nothing is known of the last component.
+    fn stop(&mut self, error: &io::Error) {
+        self.missing = 1;
+        // Where it is not allowed to look, or looking fails, another may see more.
+        let is_nothing = matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+        );
+        self.is_unsure |= !is_nothing;
     }
 
     /// What exists by the names that the file system has for it: Windows has short ones too.
@@ -116,7 +141,8 @@ fn plain(path: PathBuf) -> PathBuf {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
     fn links_are_followed_and_what_is_missing_stays() {
@@ -139,6 +165,36 @@ mod tests {
         ] {
             assert_eq!(real(&root.join(path)), Some(root.join(expected)), "{path}");
         }
+    }
+
+    #[test]
+    fn what_the_file_system_does_not_say_is_not_known() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("closed")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        symlink("closed", root.join("link")).unwrap();
+        // What it does not even ask for.
+        let paths = ["link/in\0side", "link/in\0side/x"];
+        for path in paths {
+            assert_eq!(real(&root.join(path)), None, "{path:?}");
+            let written = root.join(path.replace("link", "closed"));
+            assert_eq!(real_or_written(&root.join(path)), Some(written), "{path:?}");
+        }
+        // What it says.
+        for path in ["file/x", "closed/x/y"] {
+            assert_eq!(real(&root.join(path)), Some(root.join(path)), "{path}");
+        }
+        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0)).unwrap();
+        let link = root.join("link/x");
+        // Root may look everywhere.
+        if matches!(link.symlink_metadata(), Err(error) if error.kind() == ErrorKind::PermissionDenied) {
+            assert_eq!(real(&link), None);
+            assert_eq!(real_or_written(&link), Some(root.join("closed/x")));
+        }
+        assert_eq!(real(&root.join("link")), Some(root.join("closed")));
+        // So that it can be removed.
+        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]
