@@ -154,7 +154,7 @@ impl Approver for Answer {
 }
 
 /// Changes a tool while it is asked about it.
-struct Meanwhile(Arc<Scripted>, watch::Receiver<aster_runtime::Catalogue>);
+struct Meanwhile(Arc<Scripted>, watch::Receiver<Catalogue>);
 
 impl Approver for Meanwhile {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {

@@ -185,7 +185,7 @@ mod tests {
         for path in ["file/x", "closed/x/y"] {
             assert_eq!(real(&root.join(path)), Some(root.join(path)), "{path}");
         }
-        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
         let link = root.join("link/x");
         // Root may look everywhere.
         if matches!(link.symlink_metadata(), Err(error) if error.kind() == ErrorKind::PermissionDenied) {
