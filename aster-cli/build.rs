@@ -21,7 +21,9 @@ fn main() {
     // whole program, these are half of it.
     if env::var("PROFILE").is_ok_and(|profile| profile == "release") && links_with_lld(&target("ARCH")) {
         let order = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("start.order");
-        println!("cargo:rustc-link-arg-bins=-Wl,--symbol-ordering-file={}", order.display());
+        // Not by `-Wl`, which takes a comma in the path for the end of the argument.
+        println!("cargo:rustc-link-arg-bins=-Xlinker");
+        println!("cargo:rustc-link-arg-bins=--symbol-ordering-file={}", order.display());
         // It was written for one version of the compiler and of every dependency; a name that is none any more is passed over.
         println!("cargo:rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
     }

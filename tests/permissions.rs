@@ -232,6 +232,35 @@ async fn rules_that_become_stricter_meanwhile_count() {
     }
 }
 
+/// A server that is down, and what happens while it starts.
+fn down(calls: &Arc<AtomicUsize>, start: impl Fn() + Send + Sync + 'static) -> Arc<Scripted> {
+    let calls = Arc::clone(calls);
+    let answer = move |tool: &str, _| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        Ok(ToolResult::text(tool))
+    };
+    Scripted::new("down", answer).down(start).ready(vec![json!({"name": "read"})])
+}
+
+#[tokio::test]
+async fn rules_that_become_stricter_while_a_server_starts_count() {
+    let cases =
+        [(Action::Deny, Some(Check::Rule)), (Action::Ask, Some(Check::Changed)), (Action::Allow, None)];
+    for (action, denied) in cases {
+        let calls = Arc::default();
+        let (rules, receiver) = watch::channel(Arc::new(Rules::default()));
+        let down = down(&calls, move || {
+            let path = rule(action).tools(["down/read"]).unwrap().argument("/path", [Test::present()]);
+            rules.send_replace(Arc::new(Rules::new([path.unwrap()])));
+        });
+        let builder = Host::builder().with_upstream(down).follow_rules(receiver);
+        let host = TestHost::start(builder, Profile::new("t"), []).await;
+        let completed = host.call("down/read", json!({"path": "x"})).await;
+        assert_eq!(completed.denied, denied, "{}", completed.result.to_text());
+        assert_eq!(calls.load(Ordering::SeqCst), usize::from(denied.is_none()));
+    }
+}
+
 /// Adds a rule while a human is asked about a call, and approves.
 struct Adds(watch::Sender<Arc<Rules>>, fn() -> Vec<Rule>);
 
@@ -348,6 +377,7 @@ async fn a_path_through_a_link_is_where_it_leads() {
     for path in ["open", "open/key", "secrets", "open/door/../open"] {
         assert_eq!(keep(root.join(path)).await, None, "{path}");
     }
+    assert_eq!(keep("word ".repeat(1000).into()).await, None, "a long text is no path");
 }
 
 #[cfg(unix)]
@@ -400,6 +430,31 @@ async fn where_a_path_leads_is_asked_again_after_a_human_was() {
     let arguments = json!({"text": root.join("open/door/key").to_string_lossy()});
     let arguments = arguments.as_object().unwrap().clone();
     let completed = session.execute("desk/burn", arguments, CallOptions::default()).await;
+    assert_eq!(completed.denied, Some(Check::Rule), "{}", completed.result.to_text());
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn where_a_path_leads_is_asked_again_after_its_server_has_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["secret", "open"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("open"), root.join("door")).unwrap();
+    let file = root.join("permissions.yaml");
+    fs::write(&file, format!("rules:\n  - action: deny\n    path: {}\n", root.join("secret").display()))
+        .unwrap();
+    let calls = Arc::default();
+    let swapped = root.clone();
+    let down = down(&calls, move || {
+        fs::remove_file(swapped.join("door")).unwrap();
+        std::os::unix::fs::symlink(swapped.join("secret"), swapped.join("door")).unwrap();
+    });
+    let builder = Host::builder().with_upstream(down).rules(RuleFiles::of_user(&file).read().rules);
+    let host = TestHost::start(builder, Profile::new("t"), []).await;
+    let completed = host.call("down/read", json!({"path": root.join("door/key").to_string_lossy()})).await;
     assert_eq!(completed.denied, Some(Check::Rule), "{}", completed.result.to_text());
     assert_eq!(calls.load(Ordering::SeqCst), 0);
 }

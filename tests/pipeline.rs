@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, JsonLines, Record, Stage};
 use aster_runtime::call::{Check, Outcome, Proposed};
-use aster_runtime::catalogue::{Health, Listing};
+use aster_runtime::catalogue::{Catalogue, Health, Listing};
 use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Done, Failure, Hook, OnFailure, Review, Verdict};
@@ -152,7 +152,7 @@ impl Approver for Answer {
 }
 
 /// Changes a tool while it is asked about it.
-struct Meanwhile(Arc<Scripted>, watch::Receiver<aster_runtime::Catalogue>);
+struct Meanwhile(Arc<Scripted>, watch::Receiver<Catalogue>);
 
 impl Approver for Meanwhile {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
@@ -490,6 +490,7 @@ async fn what_a_server_no_longer_lists_is_not_asked_for() {
     };
     let peer = Arc::new(Scripted::new("peer", answer));
     peer.report(Listing {
+        tools: vec![json!({"name": "write"})],
         prompts: vec![json!({"name": "greet"})],
         resources: vec![json!({"name": "note", "uri": "note:1"})],
         ..Listing::without_tools(Health::Ready)
@@ -499,25 +500,30 @@ async fn what_a_server_no_longer_lists_is_not_asked_for() {
     let builder = Host::builder().with_upstream(peer.clone()).audit(sink.clone());
     let host = builder.build().await.unwrap();
     let session = host.session(Profile::new("t")).unwrap();
-    let ask = async |prompt: bool| match prompt {
-        true => session.get_prompt("peer/greet", JsonObject::new(), CallOptions::default()).await,
-        false => session.read_resource("note:1", CallOptions::default()).await,
+    let ask = async |kind: &str| match kind {
+        "tool" => session.execute("peer/write", JsonObject::new(), CallOptions::default()).await,
+        "prompt" => session.get_prompt("peer/greet", JsonObject::new(), CallOptions::default()).await,
+        _ => session.read_resource("note:1", CallOptions::default()).await,
     };
-    for prompt in [true, false] {
-        assert_eq!(ask(prompt).await.outcome, Outcome::Ok);
+    let kinds = ["tool", "prompt", "resource"];
+    for kind in kinds {
+        assert_eq!(ask(kind).await.outcome, Outcome::Ok, "{kind}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(asked.load(Ordering::SeqCst), kinds.len());
     sink.1.store(true, Ordering::SeqCst);
-    for prompt in [true, false] {
+    let has = |name: &'static str| {
+        move |catalogue: &Catalogue| catalogue.tools().iter().any(|tool| tool.id().tool() == name)
+    };
+    for kind in kinds {
         peer.report(Arc::clone(&listed));
         let mut changes = host.changes();
-        changes.wait_for(|catalogue| catalogue.tools().is_empty()).await.unwrap();
-        let refused = ask(prompt).await;
-        assert_eq!(refused.outcome, Outcome::Failed, "{}", refused.result.to_text());
+        changes.wait_for(has("write")).await.unwrap();
+        let refused = ask(kind).await;
+        assert_eq!(refused.outcome, Outcome::Failed, "{kind}: {}", refused.result.to_text());
         assert!(refused.result.to_text().contains("changed after the call was decided"));
-        changes.wait_for(|catalogue| !catalogue.tools().is_empty()).await.unwrap();
+        changes.wait_for(has("another")).await.unwrap();
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(asked.load(Ordering::SeqCst), kinds.len());
 }
 
 #[tokio::test]

@@ -53,7 +53,8 @@ pub trait Upstream: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>>;
 
     /// The same of a server that has been made [ready](Self::ready), as long as it offers what this listing does: a server that
-    /// was started anew after the call was decided may be another.
+    /// was started anew after the call was decided may be another. Whoever takes a connection for the call looks at what it
+    /// lists after it has it.
     fn call_as_listed(
         &self,
         listing: &Arc<Listing>,
@@ -61,7 +62,9 @@ pub trait Upstream: Send + Sync + 'static {
         arguments: JsonObject,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
-        let _ = listing;
+        if !offers(self, listing) {
+            return Box::pin(ready(Err(changed(self.name()))));
+        }
         self.call(tool, arguments, context)
     }
 
@@ -217,7 +220,7 @@ pub(crate) async fn dispatch(
 }
 
 /// Whether the server still offers what this listing does.
-fn offers(upstream: &dyn Upstream, listing: &Arc<Listing>) -> bool {
+fn offers(upstream: &(impl Upstream + ?Sized), listing: &Arc<Listing>) -> bool {
     upstream.listing().borrow().offers_as(listing)
 }
 

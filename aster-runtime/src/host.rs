@@ -1170,7 +1170,9 @@ impl HostSession {
             let mut admitted =
                 gate::admit(&shared.gate, &sight.scope, proposed, client, trail.heard()).await?;
             // Only now is a server started that is down: it may come back as another, which is then seen.
-            self.ready(tool.id().server()).await;
+            if self.ready(tool.id().server()).await {
+                admitted.check_same_rules(&shared.gate).await?;
+            }
             let listing = self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
@@ -1305,21 +1307,25 @@ impl HostSession {
 
     /// Makes an external server ready and waits until the catalogue is of what it lists then: one that was down may come back
     /// with other tools, which are compared with their pins before any of them is called. Why it cannot be called, dispatch
-    /// will say.
-    async fn ready(&self, server: &str) {
-        let Some(upstream) = self.shared.routes.upstreams.get(server) else { return };
-        if let Some(ready) = upstream.ready() {
+    /// will say. Gives back whether there was anything to wait for.
+    async fn ready(&self, server: &str) -> bool {
+        let Some(upstream) = self.shared.routes.upstreams.get(server) else { return false };
+        let ready = upstream.ready();
+        let was_down = ready.is_some();
+        if let Some(ready) = ready {
             let _ = ready.await;
         }
         let listing = upstream.listing();
         let is_followed =
             |followed: &HashMap<String, Arc<Listing>>| followed[server].offers_as(&listing.borrow());
         // So it is nearly always, and then nothing need be set up to wait.
-        if !is_followed(&self.shared.followed.borrow()) {
-            let mut followed = self.shared.followed.subscribe();
-            let caught_up = followed.wait_for(is_followed);
-            let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
+        if is_followed(&self.shared.followed.borrow()) {
+            return was_down;
         }
+        let mut followed = self.shared.followed.subscribe();
+        let caught_up = followed.wait_for(is_followed);
+        let _ = tokio::time::timeout(START_PATIENCE, caught_up).await;
+        true
     }
 
     /// What a session has to look at before it calls it, where its profile says so.

@@ -340,6 +340,11 @@ impl Session {
         self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
+    /// A call that was counted is not made.
+    pub(crate) fn give_back_call(&self) {
+        self.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Fills in the arguments that the profile gives and the call has not.
     pub(crate) fn fill(&self, tool: &ToolId, arguments: &mut Map<String, Value>) {
         for (name, value) in self.profile.defaults.get(tool).into_iter().flatten() {

@@ -1,19 +1,26 @@
 //! Limits on how many calls run at once and how many start in a minute. Time is paused: it passes only when all wait for it.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::future::{pending, ready};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aster_runtime::audit::{AuditSink, Record};
 use aster_runtime::call::{Check, Outcome};
+use aster_runtime::catalogue::{ExternalSettings, Health, Listing};
+use aster_runtime::dispatch::{DispatchError, Upstream};
 use aster_runtime::gate::limits::{Limit, Limits};
 use aster_runtime::host::CallOptions;
-use aster_runtime::{Host, HostSession, Profile, catalogue, mcp_server, mcp_tool};
-use futures_util::future::join_all;
+use aster_runtime::{
+    Host, HostSession, JsonObject, Profile, ToolContext, ToolResult, catalogue, mcp_server, mcp_tool,
+};
+use futures_util::future::{BoxFuture, join_all};
 use globset::Glob;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 /// A room.
 #[derive(Default)]
@@ -153,6 +160,95 @@ async fn a_call_that_is_refused_after_its_turn_has_not_had_it() {
     }
     audit.0.store(false, Ordering::SeqCst);
     assert_eq!((lock().await, lock().await, lock().await), (None, None, Some(Check::Limit)));
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_sent_is_none_of_a_sessions_number() {
+    let audit = Arc::new(Full::default());
+    let host = Host::builder().with_server(Room::default()).with_upstream(Arc::new(Asleep::default()));
+    let host = host.audit(audit.clone()).build().await.unwrap();
+    let session = host.session(Profile::new("guest").max_calls(2)).unwrap();
+    let lock = async || session.execute("room/lock", Map::new(), CallOptions::default()).await.denied;
+    audit.0.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(lock().await, Some(Check::Audit));
+    }
+    audit.0.store(false, Ordering::SeqCst);
+    for _ in 0..3 {
+        let mut given_up = pin!(call(&session, "asleep/dream"));
+        assert!(futures_util::poll!(&mut given_up).is_pending());
+    }
+    assert_eq!((lock().await, lock().await, lock().await), (None, None, Some(Check::Budget)));
+}
+
+/// An external server that is down and does not get up.
+struct Asleep(watch::Sender<Arc<Listing>>);
+
+impl Default for Asleep {
+    fn default() -> Self {
+        let tools = vec![json!({"name": "dream"})];
+        let listing = Listing { tools, ..Listing::without_tools(Health::Ready) };
+        Self(watch::Sender::new(Arc::new(listing)))
+    }
+}
+
+impl Upstream for Asleep {
+    fn name(&self) -> &str {
+        "asleep"
+    }
+
+    fn settings(&self) -> ExternalSettings {
+        ExternalSettings::default()
+    }
+
+    fn listing(&self) -> watch::Receiver<Arc<Listing>> {
+        self.0.subscribe()
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'_, Result<(), DispatchError>>> {
+        Some(Box::pin(pending()))
+    }
+
+    fn call(
+        &self,
+        _: &str,
+        _: JsonObject,
+        _: ToolContext,
+    ) -> BoxFuture<'_, Result<ToolResult, DispatchError>> {
+        Box::pin(pending())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_given_back_comes_on_top_of_nothing() {
+    for hanging in [10, 5, 1] {
+        let limits = Limits::default().session(Limit::default().per_minute(10));
+        let host = Host::builder().with_server(Room::default()).with_upstream(Arc::new(Asleep::default()));
+        let host = host.limits(limits).build().await.unwrap();
+        let session = host.session(Profile::new("guest")).unwrap();
+        let all_sent = async || {
+            let mut sent = 0;
+            while call(&session, "room/look").await.is_none() {
+                sent += 1;
+            }
+            sent
+        };
+        // Their places stay theirs, however long they wait.
+        let others = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            all_sent().await
+        };
+        let sent = tokio::select! {
+            biased;
+            _ = join_all((0..hanging).map(|_| call(&session, "asleep/dream"))) => panic!("it does not get up"),
+            sent = others => sent,
+        };
+        assert_eq!((sent, all_sent().await), (10 - hanging, hanging));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ pub(crate) struct Scripted {
     endpoint: Option<String>,
     listing: watch::Sender<Arc<Listing>>,
     answer: Box<Answer>,
+    start: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Scripted {
@@ -33,7 +34,13 @@ impl Scripted {
             endpoint: None,
             listing: watch::Sender::new(Arc::new(Listing::without_tools(Health::Starting))),
             answer: Box::new(answer),
+            start: None,
         }
+    }
+
+    /// The same, down before every call, with what happens while it starts for it.
+    pub(crate) fn down(self, start: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { start: Some(Box::new(start)), ..self }
     }
 
     pub(crate) fn with_settings(self, settings: ExternalSettings) -> Self {
@@ -76,6 +83,17 @@ impl Upstream for Scripted {
 
     fn listing(&self) -> watch::Receiver<Arc<Listing>> {
         self.listing.subscribe()
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'_, Result<(), DispatchError>>> {
+        let start = self.start.as_ref()?;
+        Some(
+            async move {
+                start();
+                Ok(())
+            }
+            .boxed(),
+        )
     }
 
     fn call(

@@ -34,7 +34,7 @@ use tokio::sync::watch;
 use super::file::Reader;
 use super::yaml::{Mark, Node, Value};
 use super::{MAX_FILE_BYTES, Problem, nearest, open_regular};
-use crate::gate::real::real;
+use crate::gate::real::real_or_written;
 use crate::gate::rules::{Action, Hint, PathGlobs, Rule, RuleError, Rules, Surroundings, Test};
 use crate::gate::secrets::Outgoing;
 use crate::spec::Tier;
@@ -560,7 +560,7 @@ impl RuleReader<'_, '_> {
             "equals" => Test::equals(texts),
             "regex" => Test::regex(texts),
             "glob" => Test::glob(texts),
-            "path" => PathGlobs::new(texts, self.base, self.surroundings, &real).map(Test::path),
+            "path" => PathGlobs::new(texts, self.base, self.surroundings, &real_or_written).map(Test::path),
             "host" => Test::host(texts),
             _ => Test::url(texts),
         };

@@ -28,9 +28,9 @@ pub struct Admitted {
     call: Proposed,
     by: String,
     who: By,
-    context: Vec<String>,
     tier: Tier,
     slot: Slot,
+    decided: Decided,
 }
 
 impl Admitted {
@@ -54,7 +54,7 @@ impl Admitted {
 
     /// What hooks want the model to be told besides, with the result.
     pub(crate) fn take_context(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.context)
+        std::mem::take(&mut self.decided.judged.context)
     }
 
     /// The tier of this call: the tool's, or Restricted where a human was asked about it.
@@ -63,12 +63,26 @@ impl Admitted {
         self.tier
     }
 
+    /// Whether it would be admitted by the rules as they are now too, for whoever lets it wait.
+    pub(crate) async fn check_same_rules(&self, gate: &Gate) -> Result<(), Denied> {
+        self.decided.check_same_rules(gate, &self.call).await
+    }
+
     /// The call, to be sent, and the place that it has while it runs.
     #[must_use]
     pub fn into_call(mut self) -> (Proposed, Slot) {
         self.slot.sent();
         (self.call, self.slot)
     }
+}
+
+/// By what a call was decided, but for the call itself.
+#[derive(Debug)]
+struct Decided {
+    rules: Arc<Rules>,
+    outgoing: Outgoing,
+    ruling: Ruling,
+    judged: Judged,
 }
 
 /// Admits a call or refuses it. The order is this function's body; `client` is the way back to whoever called, and `heard`
@@ -134,10 +148,11 @@ pub async fn admit(
             _ => format!("tier {tier}"),
         },
     };
-    let slot = gate.limits.enter(&call).await?;
-    check_same_rules(gate, rules, outgoing, &ruling, &judged, &call).await?;
-    check_budget(&call.session, call.session.take_call())?;
-    Ok(Admitted { call, by, who, tier, context: judged.context, slot })
+    let mut slot = gate.limits.enter(&call).await?;
+    let decided = Decided { rules: Arc::clone(rules), outgoing, ruling, judged };
+    decided.check_same_rules(gate, &call).await?;
+    check_budget(&call.session, slot.take_call(&call.session))?;
+    Ok(Admitted { call, by, who, tier, slot, decided })
 }
 
 /// What the rules and the tier ask for.
@@ -217,32 +232,28 @@ fn check_rules(ruling: &Ruling) -> Result<(), Denied> {
     }
 }
 
-/// A human may take minutes, and a call wait for its place, in which the rules, or where a path leads, may have changed.
-async fn check_same_rules(
-    gate: &Gate,
-    rules: &Arc<Rules>,
-    outgoing: Outgoing,
-    ruling: &Ruling,
-    judged: &Judged,
-    call: &Proposed,
-) -> Result<(), Denied> {
-    let now = Arc::clone(&gate.rules.borrow());
-    // Nor may a link lead elsewhere by now.
-    if Arc::ptr_eq(&now, rules) && !rules.look_at_paths() {
-        return Ok(());
+impl Decided {
+    /// A human may take minutes, and a call wait for its place or its server, in which the rules, or where a path leads, may
+    /// have changed.
+    async fn check_same_rules(&self, gate: &Gate, call: &Proposed) -> Result<(), Denied> {
+        let now = Arc::clone(&gate.rules.borrow());
+        // Nor may a link lead elsewhere by now.
+        if Arc::ptr_eq(&now, &self.rules) && !self.rules.look_at_paths() {
+            return Ok(());
+        }
+        if outgoing(gate, &now, call).await > self.outgoing {
+            check_secrets(gate, Outgoing::Block, call)?;
+        }
+        let now = hear(rule(gate, &now, call).await, &self.judged, call);
+        check_rules(&now)?;
+        // An answer is one to what was asked then, and none to another rule or another reason.
+        let asks = matches!(now.requirement, Requirement::Ask(_));
+        if asks && (&now.requirement, &now.asking) != (&self.ruling.requirement, &self.ruling.asking) {
+            let message = "the rules changed while the call was decided; nothing was called. Call it again";
+            return Err(Denied::new(Check::Changed, message).by(By::rule(now.rule.as_deref())));
+        }
+        Ok(())
     }
-    if self::outgoing(gate, &now, call).await > outgoing {
-        check_secrets(gate, Outgoing::Block, call)?;
-    }
-    let now = hear(rule(gate, &now, call).await, judged, call);
-    check_rules(&now)?;
-    // An answer is one to what was asked then, and none to another rule or another reason.
-    let asks = matches!(now.requirement, Requirement::Ask(_));
-    if asks && (&now.requirement, &now.asking) != (&ruling.requirement, &ruling.asking) {
-        let message = "the rules changed while the call was decided; nothing was called. Call it again";
-        return Err(Denied::new(Check::Changed, message).by(By::rule(now.rule.as_deref())));
-    }
-    Ok(())
 }
 
 /// The caller resolved the tool in its view; that the session may see it is the gate's to know for itself.

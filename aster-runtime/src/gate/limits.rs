@@ -1,8 +1,10 @@
 //! Limits: how many calls may run at once and how many may start in a minute, for each session, server and tool; and how
 //! large a result may be.
 //!
-//! The last check of the gate, so that nobody waits with a place that others could use. A call beyond a rate is refused at
-//! once, and told when to try again; one that is not sent after all counts for no rate. One beyond a number at once waits, in
+//! The last check of the gate, so that nobody waits for a decision with a place that others could use. Who starts a server
+//! that is down has one meanwhile: a call for which there is none starts nothing. A call beyond a rate is refused at
+//! once, and told when to try again; one that is refused or given up after all counts for no rate. What counts is that a call is sent, also
+//! to a server that turns out to be down: each such call tries to start it. One beyond a number at once waits, in
 //! a queue that is bounded in length and in time.
 
 use std::collections::HashMap;
@@ -16,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Check, Denied, Proposed};
+use crate::session::Session;
 
 /// How many calls wait for one place at most, unless said otherwise.
 pub const MAX_WAITING: usize = 64;
@@ -195,7 +198,7 @@ impl Limits {
         // Last, so that a call that finds no place uses up none of the rate.
         turns(&meters, Turns::Take)?;
         let turns = meters.into_iter().map(|(_, meter)| meter).collect();
-        Ok(Slot { places, turns })
+        Ok(Slot { places, turns, counted: None })
     }
 
     /// Refuses a call whose rate is used up as it is now, before anybody is asked about it.
@@ -234,24 +237,41 @@ fn refusal(message: String, seconds: f64) -> Denied {
     Denied::new(Check::Limit, format!("{message}. Nothing was called; try again in {seconds:.0} s"))
 }
 
-/// The places of a running call. Dropped before the call is sent, it gives back what it took of the rates.
+/// The places of a running call. Dropped before the call is sent, it gives back what it took of the rates and of the session's
+/// number of calls.
 #[derive(Debug, Default)]
 pub struct Slot {
     #[expect(dead_code, reason = "held until the call is over")]
     places: Vec<OwnedSemaphorePermit>,
     turns: Vec<Arc<Meter>>,
+    /// Whose call it is, where its calls are counted.
+    counted: Option<Arc<Session>>,
 }
 
 impl Slot {
+    /// Counts the call, if its session has one left.
+    pub(super) fn take_call(&mut self, session: &Arc<Session>) -> bool {
+        if session.profile().max_calls.is_none() {
+            return true;
+        }
+        let has_one = session.take_call();
+        self.counted = has_one.then(|| Arc::clone(session));
+        has_one
+    }
+
     /// The call is about to be sent, and counts.
     pub(super) fn sent(&mut self) {
-        self.turns.clear();
+        self.turns.drain(..).for_each(|meter| meter.sent());
+        self.counted = None;
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.turns.iter().for_each(|meter| meter.give_back());
+        if let Some(session) = &self.counted {
+            session.give_back_call();
+        }
     }
 }
 
@@ -285,6 +305,8 @@ struct Meter {
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     left: f64,
+    /// The turns of calls that are not sent yet. Nothing fills their room, so that they can be given back.
+    held: u32,
     at: Instant,
 }
 
@@ -293,7 +315,8 @@ impl Bucket {
     fn filled(self, per_minute: u32, now: Instant) -> Self {
         let most = f64::from(per_minute);
         let since = now.saturating_duration_since(self.at).as_secs_f64();
-        Self { left: (self.left + since * most / MINUTE).min(most), at: now }
+        let left = (self.left + since * most / MINUTE).min(most - f64::from(self.held));
+        Self { left, at: now, ..self }
     }
 
     /// How long until there is a whole call in it.
@@ -312,16 +335,27 @@ impl Meter {
                 .concurrent
                 .map(|calls| Arc::new(Semaphore::new(calls.min(Semaphore::MAX_PERMITS)))),
             waiting: AtomicUsize::new(0),
-            bucket: Mutex::new(Bucket { left, at: Instant::now() }),
+            bucket: Mutex::new(Bucket { left, held: 0, at: Instant::now() }),
         }
+    }
+
+    /// A call that had its turn is made.
+    fn sent(&self) {
+        self.end_turn(0.0);
     }
 
     /// A call that had its turn is not made.
     fn give_back(&self) {
-        if let Some(most) = self.limit.per_minute {
-            let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-            bucket.left = (bucket.left + 1.0).min(f64::from(most));
-        }
+        self.end_turn(1.0);
+    }
+
+    fn end_turn(&self, given_back: f64) {
+        let Some(most) = self.limit.per_minute else { return };
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        // There is more room from now on only.
+        *bucket = bucket.filled(most, Instant::now());
+        bucket.held -= 1;
+        bucket.left += given_back;
     }
 
     /// Whether nothing would be lost with it: nobody uses it, and its bucket is full.
@@ -365,7 +399,10 @@ fn turns(meters: &[(Measured, Arc<Meter>)], turns: Turns) -> Result<(), Denied> 
         return Err(refusal(message, bucket.wait(*most).as_secs_f64().ceil()));
     }
     if turns == Turns::Take {
-        buckets.iter_mut().for_each(|(.., bucket)| bucket.left -= 1.0);
+        for (.., bucket) in &mut buckets {
+            bucket.left -= 1.0;
+            bucket.held += 1;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Where a path really leads. The one place in the gate that asks the file system; the rules are handed it.
 
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf, Prefix};
 
 /// How many links are followed in one path, as on Linux.
@@ -8,12 +10,24 @@ const MAX_LINKS: usize = 40;
 /// How often the file system is asked about one path.
 const MAX_ASKED: usize = 1000;
 
-/// How long a path is that the file system is asked about, in bytes; none opens a longer one.
-const MAX_BYTES: usize = 4096;
+/// How long a path is that the file system is no longer asked about, in bytes: `PATH_MAX`.
+const MAX_BYTES: usize = if cfg!(any(windows, target_os = "linux")) { 4096 } else { 1024 };
+
+/// How long the name of a file may be, in bytes: `NAME_MAX`.
+const MAX_NAME: usize = 255;
 
 /// The path with its symbolic links followed. What does not exist is taken as it is written, below what does. `None` where
-/// finding out would take more than one question should, or would ask another machine.
+/// finding out would take more than one question should, or would ask another machine, and where the file system does not
+/// say.
 pub(crate) fn real(path: &Path) -> Option<PathBuf> {
+    let mut walk = Walk::default();
+    walk.follow(path)?;
+    if walk.is_unsure { None } else { walk.end() }
+}
+
+/// The same for what a rule names, which must hold when the file system says more: what it does not say is taken as it is
+/// written too.
+pub(crate) fn real_or_written(path: &Path) -> Option<PathBuf> {
     let mut walk = Walk::default();
     walk.follow(path)?;
     walk.end()
@@ -25,6 +39,8 @@ struct Walk {
     real: PathBuf,
     /// How many of the last components do not exist: nothing is to be asked about what is below them.
     missing: usize,
+    /// Whether something that is taken for missing may be there.
+    is_unsure: bool,
     asked: usize,
     links: usize,
 }
@@ -41,7 +57,7 @@ impl Walk {
                 }
                 Component::Normal(name) => {
                     self.real.push(name);
-                    self.look()?;
+                    self.look(name)?;
                 }
                 Component::Prefix(prefix) => {
                     // A share is on another machine, which would learn who asks; a device does as it likes.
@@ -60,13 +76,16 @@ impl Walk {
         Some(())
     }
 
-    /// Looks at the last component.
-    fn look(&mut self) -> Option<()> {
+    /// Looks at the last component, of this name.
+    fn look(&mut self, name: &OsStr) -> Option<()> {
         if self.missing > 0 {
             self.missing += 1;
             return Some(());
         }
-        if self.asked == MAX_ASKED || self.real.as_os_str().len() > MAX_BYTES {
+        // Who goes step by step comes further than who asks for the whole path, but not through a name that cannot be: most
+        // long texts are no paths.
+        let is_far = self.real.as_os_str().len() >= MAX_BYTES && name.len() <= MAX_NAME;
+        if self.asked == MAX_ASKED || is_far {
             return None;
         }
         self.asked += 1;
@@ -76,17 +95,30 @@ impl Walk {
                     return None;
                 }
                 self.links += 1;
-                // Whoever writes to a link to nothing makes what it leads to.
-                let target = self.real.read_link().ok()?;
-                self.real.pop();
-                self.follow(&target)
+                match self.real.read_link() {
+                    // Whoever writes to a link to nothing makes what it leads to.
+                    Ok(target) => {
+                        self.real.pop();
+                        self.follow(&target)?;
+                    }
+                    Err(error) => self.stop(&error),
+                }
             }
-            Ok(_) => Some(()),
-            Err(_) => {
-                self.missing = 1;
-                Some(())
-            }
+            Ok(_) => {}
+            Err(error) => self.stop(&error),
         }
+        Some(())
+    }
+
+    /// Nothing is known of the last component.
+    fn stop(&mut self, error: &io::Error) {
+        self.missing = 1;
+        // Where it is not allowed to look, or looking fails, another may see more.
+        let is_nothing = matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+        );
+        self.is_unsure |= !is_nothing;
     }
 
     /// What exists by the names that the file system has for it: Windows has short ones too.
@@ -109,7 +141,8 @@ fn plain(path: PathBuf) -> PathBuf {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
     fn links_are_followed_and_what_is_missing_stays() {
@@ -132,6 +165,36 @@ mod tests {
         ] {
             assert_eq!(real(&root.join(path)), Some(root.join(expected)), "{path}");
         }
+    }
+
+    #[test]
+    fn what_the_file_system_does_not_say_is_not_known() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("closed")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        symlink("closed", root.join("link")).unwrap();
+        // What it does not even ask for.
+        let paths = ["link/in\0side", "link/in\0side/x"];
+        for path in paths {
+            assert_eq!(real(&root.join(path)), None, "{path:?}");
+            let written = root.join(path.replace("link", "closed"));
+            assert_eq!(real_or_written(&root.join(path)), Some(written), "{path:?}");
+        }
+        // What it says.
+        for path in ["file/x", "closed/x/y"] {
+            assert_eq!(real(&root.join(path)), Some(root.join(path)), "{path}");
+        }
+        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
+        let link = root.join("link/x");
+        // Root may look everywhere.
+        if matches!(link.symlink_metadata(), Err(error) if error.kind() == ErrorKind::PermissionDenied) {
+            assert_eq!(real(&link), None);
+            assert_eq!(real_or_written(&link), Some(root.join("closed/x")));
+        }
+        assert_eq!(real(&root.join("link")), Some(root.join("closed")));
+        // So that it can be removed.
+        std::fs::set_permissions(root.join("closed"), Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]
@@ -158,5 +221,25 @@ mod tests {
         assert_eq!(walk.follow(&long), Some(()));
         assert!(walk.asked <= root.components().count(), "{}", walk.asked);
         assert_eq!(walk.end().unwrap().components().count(), long.components().count());
+    }
+
+    #[test]
+    fn a_long_text_is_no_path_and_a_deep_one_may_be() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for text in ["word ".repeat(1000), format!("{}/word", "word ".repeat(1000))] {
+            let text = root.join(text);
+            assert_eq!(real(&text), Some(text));
+        }
+
+        let mut deep = root;
+        while deep.as_os_str().len() + 200 < MAX_BYTES {
+            deep.push("d".repeat(199));
+        }
+        std::fs::create_dir_all(&deep).unwrap();
+        assert_eq!(real(&deep), Some(deep.clone()));
+        assert_eq!(real(&deep.join("d".repeat(200))), None);
+        let unnamable = deep.join("d".repeat(MAX_NAME + 1));
+        assert_eq!(real(&unnamable), Some(unnamable));
     }
 }
