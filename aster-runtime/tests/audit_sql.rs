@@ -544,22 +544,32 @@ async fn retains(place: Place, forbid: impl FnOnce()) {
 
 #[tokio::test]
 async fn what_cannot_be_dropped_keeps_no_record_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.db");
-    let trigger =
-        "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE(ABORT, 'kept'); END";
-    let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(trigger).unwrap();
-    retains(Place::Sqlite(path.clone()), forbid).await;
+    // What is refused may take the whole transaction with it, as what finds the disk full does.
+    for undone in ["ABORT", "ROLLBACK"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.db");
+        let trigger = format!(
+            "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE({undone}, 'kept'); END"
+        );
+        let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(&trigger).unwrap();
+        retains(Place::Sqlite(path.clone()), forbid).await;
+    }
 
     let Some(server) = Postgres::start() else { return };
-    let forbid = || {
-        server.query(
-            "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS \
-             'BEGIN RAISE EXCEPTION ''kept''; END'; \
-             CREATE TRIGGER retains BEFORE DELETE ON aster_audit FOR EACH ROW EXECUTE FUNCTION retains()",
-        );
-    };
-    retains(Place::Postgres(server.url()), forbid).await;
+    server.query(
+        "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''kept''; END'",
+    );
+    // At once, and when it is committed.
+    for trigger in [
+        "TRIGGER retains BEFORE DELETE ON aster_audit",
+        "CONSTRAINT TRIGGER retains AFTER DELETE ON aster_audit DEFERRABLE INITIALLY DEFERRED",
+    ] {
+        let forbid = || {
+            server.query(&format!("CREATE {trigger} FOR EACH ROW EXECUTE FUNCTION retains()"));
+        };
+        retains(Place::Postgres(server.url()), forbid).await;
+        server.query("DROP TABLE aster_audit, aster_audit_chain");
+    }
 }
 
 #[tokio::test]

@@ -674,24 +674,46 @@ impl Keeper {
                 Err(failed) if failed.is_away && again => again = false,
                 Err(failed) if failed.is_away => return Err(Lost::Unsent(failed)),
                 Err(failed) => return Err(self.refused(connection, failed)),
-                Ok(place) => {
-                    if let Some(place) = place {
-                        match connection.batch("COMMIT") {
-                            Err(failed) if failed.is_away => return Err(Lost::Unsure(failed, place)),
-                            Err(failed) => return Err(self.refused(connection, failed)),
-                            Ok(()) => {}
-                        }
-                    }
+                Ok(None) => {
                     self.connection = Some(connection);
+                    return Ok(());
+                }
+                Ok(Some(Begun { place, ends_segment })) => {
+                    match connection.batch("COMMIT") {
+                        Err(failed) if failed.is_away => return Err(Lost::Unsure(failed, place)),
+                        Err(failed) => return Err(self.refused(connection, failed)),
+                        Ok(()) => {}
+                    }
+                    match self.segments.keep.filter(|_| ends_segment) {
+                        Some(keep) => self.retire(connection, place.chain, keep),
+                        None => self.connection = Some(connection),
+                    }
                     return Ok(());
                 }
             }
         }
     }
 
-    fn refused(&mut self, mut connection: Connection, failed: Failed) -> Lost {
-        self.connection = connection.batch("ROLLBACK").is_ok().then_some(connection);
+    fn refused(&mut self, connection: Connection, failed: Failed) -> Lost {
+        self.roll_back(connection);
         Lost::Refused(failed)
+    }
+
+    fn roll_back(&mut self, mut connection: Connection) {
+        self.connection = connection.batch("ROLLBACK").is_ok().then_some(connection);
+    }
+
+    /// Drops the segments of a chain that are too many, where that can be done. In a transaction of its own: a role may be
+    /// allowed to write and not to drop, a full disk may have room for a record and not for that, and what is written
+    /// matters more.
+    fn retire(&mut self, mut connection: Connection, chain: u32, keep: u32) {
+        match drop_old(&mut connection, chain, keep).and_then(|()| connection.batch("COMMIT")) {
+            Ok(()) => self.connection = Some(connection),
+            Err(Failed { message, .. }) => {
+                tracing::error!(error = message, "old segments of the audit cannot be dropped; they stay");
+                self.roll_back(connection);
+            }
+        }
     }
 
     /// Whether the transaction that would end there is kept after all.
@@ -751,34 +773,51 @@ fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
     jobs
 }
 
-/// A transaction with these records, that is only to be committed, and where it ends; `None` where there are none.
+/// A transaction that is only to be committed.
+struct Begun {
+    /// Where it ends.
+    place: Place,
+    /// It goes on in another segment.
+    ends_segment: bool,
+}
+
+/// Begins a transaction with these records; `None` where there are none.
 fn begun(
     connection: &mut Connection,
     objects: &[&[u8]],
     segments: &Segments,
-) -> Result<Option<Place>, Failed> {
+) -> Result<Option<Begun>, Failed> {
     if objects.is_empty() {
         return Ok(None);
     }
-    let begin = match connection {
-        // Taken at once: a lock that is only asked for later could be refused in the middle.
-        Connection::Sqlite(_) => "BEGIN IMMEDIATE",
-        Connection::Postgres(_) => "BEGIN",
-    };
-    connection.batch(begin)?;
+    begin(connection)?;
     let mut head = free_chain(connection)?;
+    let segment = head.segment;
     let mut rows = Vec::with_capacity(objects.len());
     let now_ms = jiff::Timestamp::now().as_millisecond();
     for object in objects {
         if head.is_full(segments, now_ms) {
             head.next_segment();
-            insert(connection, head.chain, std::mem::take(&mut rows))?;
-            if let Some(note) = retire(connection, &head, segments)? {
-                rows.push(row(&mut head, &note.object(&now()), now_ms));
-            }
         }
         rows.push(row(&mut head, object, now_ms));
     }
+    move_on(connection, &head, rows)?;
+    Ok(head.known().map(|Known { sequence, digest, .. }| Begun {
+        place: Place { chain: head.chain, sequence, digest },
+        ends_segment: head.segment > segment,
+    }))
+}
+
+fn begin(connection: &mut Connection) -> Result<(), Failed> {
+    connection.batch(match connection {
+        // Taken at once: a lock that is only asked for later could be refused in the middle.
+        Connection::Sqlite(_) => "BEGIN IMMEDIATE",
+        Connection::Postgres(_) => "BEGIN",
+    })
+}
+
+/// Writes lines, and to where the chain has got with them.
+fn move_on(connection: &mut Connection, head: &Head, rows: Vec<Row>) -> Result<(), Failed> {
     insert(connection, head.chain, rows)?;
     let digest = head.digest.map(|digest| digest.to_hex().to_string());
     execute!(
@@ -791,7 +830,7 @@ fn begun(
         head.since,
         i64::from(head.chain)
     );
-    Ok(head.known().map(|Known { sequence, digest, .. }| Place { chain: head.chain, sequence, digest }))
+    Ok(())
 }
 
 /// Whether there is the line that would be there.
@@ -819,34 +858,9 @@ fn row(head: &mut Head, object: &[u8], unix_ms: i64) -> Row {
 
 /// The head of a chain that nobody else is writing to, which is ours until the transaction ends.
 fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
-    let skip = match connection {
-        // There is one writer at a time.
-        Connection::Sqlite(_) => "",
-        Connection::Postgres(_) => "FOR UPDATE SKIP LOCKED",
-    };
-    let free = format!(
-        "SELECT chain, segment, sequence, digest, bytes, since_ms FROM aster_audit_chain ORDER BY chain LIMIT 1 {skip}"
-    );
     loop {
-        let mut found = None;
-        rows!(
-            connection, &free, [],
-            (chain: i64, segment: i64, sequence: i64, digest: Option<String>, bytes: i64, since: i64) =>
-            found = Some((chain, segment, sequence, digest, bytes, since))
-        );
-        if let Some((chain, segment, sequence, digest, bytes, since)) = found {
-            let wrong = || {
-                let failed = Failed::of(format!("the head of chain {chain} cannot be read"));
-                Failed { is_away: true, ..failed }
-            };
-            return Ok(Head {
-                chain: u32::try_from(chain).map_err(|_| wrong())?,
-                segment: u32::try_from(segment).map_err(|_| wrong())?,
-                sequence: u64::try_from(sequence).map_err(|_| wrong())?,
-                digest: digest.map(|digest| Hash::from_hex(digest).map_err(|_| wrong())).transpose()?,
-                bytes: u64::try_from(bytes).map_err(|_| wrong())?,
-                since,
-            });
+        if let Some(head) = head(connection, "ORDER BY chain LIMIT 1", "SKIP LOCKED")? {
+            return Ok(head);
         }
         // All are taken, or there is none yet. Where another makes the same one, it is taken too.
         execute!(
@@ -856,6 +870,38 @@ fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
              ON CONFLICT DO NOTHING"
         );
     }
+}
+
+/// The head of the chain that is asked for, which is ours until the transaction ends. `otherwise` says what becomes of one that
+/// somebody else is writing to, and is waited for unless it does.
+fn head(connection: &mut Connection, which: &str, otherwise: &str) -> Result<Option<Head>, Failed> {
+    let lock = match connection {
+        // There is one writer at a time.
+        Connection::Sqlite(_) => String::new(),
+        Connection::Postgres(_) => format!("FOR UPDATE {otherwise}"),
+    };
+    let query = format!(
+        "SELECT chain, segment, sequence, digest, bytes, since_ms FROM aster_audit_chain {which} {lock}"
+    );
+    let mut found = None;
+    rows!(
+        connection, &query, [],
+        (chain: i64, segment: i64, sequence: i64, digest: Option<String>, bytes: i64, since: i64) =>
+        found = Some((chain, segment, sequence, digest, bytes, since))
+    );
+    let Some((chain, segment, sequence, digest, bytes, since)) = found else { return Ok(None) };
+    let wrong = || {
+        let failed = Failed::of(format!("the head of chain {chain} cannot be read"));
+        Failed { is_away: true, ..failed }
+    };
+    Ok(Some(Head {
+        chain: u32::try_from(chain).map_err(|_| wrong())?,
+        segment: u32::try_from(segment).map_err(|_| wrong())?,
+        sequence: u64::try_from(sequence).map_err(|_| wrong())?,
+        digest: digest.map(|digest| Hash::from_hex(digest).map_err(|_| wrong())).transpose()?,
+        bytes: u64::try_from(bytes).map_err(|_| wrong())?,
+        since,
+    }))
 }
 
 fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(), Failed> {
@@ -884,29 +930,12 @@ fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(),
     Ok(())
 }
 
-/// Drops the segments that are too many, where that can be done: a role may be allowed to write and not to drop, and what is
-/// written matters more.
-fn retire(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
-    if segments.keep.is_none() {
-        return Ok(None);
-    }
-    connection.batch("SAVEPOINT retention")?;
-    let note = match drop_old(connection, head, segments) {
-        Ok(note) => note,
-        Err(Failed { message, .. }) => {
-            tracing::error!(error = message, "old segments of the audit cannot be dropped; they stay");
-            connection.batch("ROLLBACK TO SAVEPOINT retention")?;
-            None
-        }
-    };
-    connection.batch("RELEASE SAVEPOINT retention")?;
-    Ok(note)
-}
-
-/// Drops the segments that are too many; the note says so.
-fn drop_old(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
-    let Some(first) = segments.keep.and_then(|keep| head.segment.checked_sub(keep)) else { return Ok(None) };
-    let (chain, first) = (i64::from(head.chain), i64::from(first));
+/// Begins a transaction that drops the segments of a chain that are too many, and says so in the chain.
+fn drop_old(connection: &mut Connection, chain: u32, keep: u32) -> Result<(), Failed> {
+    begin(connection)?;
+    let Some(mut head) = head(connection, &format!("WHERE chain = {chain}"), "")? else { return Ok(()) };
+    let Some(first) = head.segment.checked_sub(keep).map(i64::from) else { return Ok(()) };
+    let chain = i64::from(chain);
     let last = format!(
         "SELECT {} FROM aster_audit WHERE chain = ?1 AND segment < ?2 ORDER BY sequence DESC LIMIT 1",
         connection.lines()
@@ -916,10 +945,10 @@ fn drop_old(connection: &mut Connection, head: &Head, segments: &Segments) -> Re
         note = Link::parse(line.as_bytes())
             .map(|link| Note::Dropped { before: link.sequence + 1, digest: blake3::hash(line.as_bytes()) });
     });
-    if note.is_some() {
-        execute!(connection, "DELETE FROM aster_audit WHERE chain = ?1 AND segment < ?2", chain, first);
-    }
-    Ok(note)
+    let Some(note) = note else { return Ok(()) };
+    execute!(connection, "DELETE FROM aster_audit WHERE chain = ?1 AND segment < ?2", chain, first);
+    let row = row(&mut head, &note.object(&now()), jiff::Timestamp::now().as_millisecond());
+    move_on(connection, &head, vec![row])
 }
 
 /// Reads what is in the database, and later what has come since.
