@@ -9,11 +9,12 @@ mod postgres;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Fault, JsonLines, Segments, Sql, Stage, Store, Verification};
@@ -409,6 +410,75 @@ async fn a_database_that_is_started_anew_under_load_has_every_call_once() {
     assert!(verified.is_intact(), "{:?}", verified.findings);
     let called = 1 + ended.iter().map(|ended| ended.load(Ordering::SeqCst)).sum::<u64>();
     assert_eq!((verified.calls, verified.unfinished, host.stats().lost_records), (called, 0, 0));
+}
+
+/// A way to the server that can be cut.
+struct Wire {
+    url: String,
+    calling: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn to(server: &Postgres) -> Self {
+        let mut url = url::Url::parse(&server.url()).unwrap();
+        let (port, calling) = (url.port().unwrap(), Arc::<Mutex<Vec<TcpStream>>>::default());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+        let calls = Arc::clone(&calling);
+        std::thread::spawn(move || {
+            for caller in listener.incoming().map(Result::unwrap) {
+                let called = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                calls.lock().unwrap().push(caller.try_clone().unwrap());
+                for (mut from, mut to) in
+                    [(caller.try_clone().unwrap(), called.try_clone().unwrap()), (called, caller)]
+                {
+                    std::thread::spawn(move || io::copy(&mut from, &mut to));
+                }
+            }
+        });
+        Self { url: url.into(), calling }
+    }
+
+    /// Cuts all connections for those who made them.
+    fn cut(&self) {
+        for caller in self.calling.lock().unwrap().drain(..) {
+            caller.shutdown(Shutdown::Both).unwrap();
+        }
+    }
+}
+
+/// The connection breaks while the server commits the first transaction of a chain: of the chain nobody else sees anything yet.
+#[test]
+fn what_is_still_being_committed_is_not_written_again() {
+    let Some(server) = Postgres::start() else { return };
+    let wire = Wire::to(&server);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let sink = Sql::postgres(&wire.url, segments()).unwrap();
+    runtime.block_on(sink.connect()).unwrap();
+    let mut other = ::postgres::Client::connect(&server.url(), ::postgres::NoTls).unwrap();
+    let holds_up = "CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS \
+                    'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'; \
+                    CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON aster_audit DEFERRABLE INITIALLY DEFERRED \
+                    FOR EACH ROW EXECUTE FUNCTION waits(); \
+                    SELECT pg_advisory_lock(1)";
+    other.batch_execute(holds_up).unwrap();
+    let mut until_there_wait = |many: i64| {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        let deadline = Instant::now() + PATIENCE;
+        while other.query_one(waiting, &[]).unwrap().get::<_, i64>(0) < many {
+            assert!(Instant::now() < deadline, "the database is not written to");
+        }
+    };
+    let search = serde_json::json!({"time": "", "stage": "search", "session": "s", "agent": "a"});
+    sink.write(&serde_json::from_value(search).unwrap()).unwrap();
+    until_there_wait(1);
+    wire.cut();
+    until_there_wait(2);
+    other.batch_execute("SELECT pg_advisory_unlock(1)").unwrap();
+    runtime.block_on(sink.flush()).unwrap();
+    let verified = runtime.block_on(Place::Postgres(server.url()).verify());
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.records, sink.lost()), (1, 0));
 }
 
 /// The chain, the number and the time of every line that was not read before, in the order in which they are passed.

@@ -837,8 +837,11 @@ fn move_on(connection: &mut Connection, head: &Head, rows: Vec<Row>) -> Result<(
 fn has_line(connection: &mut Connection, place: Place) -> Result<bool, Failed> {
     let (chain, sequence) = (i64::from(place.chain), place.sequence.cast_signed());
     if let Connection::Postgres(it) = connection {
-        // The server may only now be committing it, and keeps the chain from all others until it has.
-        it.query("SELECT chain FROM aster_audit_chain WHERE chain = $1 FOR UPDATE", &[&chain])?;
+        // The server may only now be committing it, and keeps the chain from all others until it has. A chain that
+        // is made in it cannot be seen before, but nor can it be made again.
+        let wait = "INSERT INTO aster_audit_chain (chain, segment, sequence, digest, bytes, since_ms) \
+                    VALUES ($1, 1, 0, NULL, 0, 0) ON CONFLICT (chain) DO UPDATE SET chain = EXCLUDED.chain";
+        it.execute(wait, &[&chain])?;
     }
     let line = format!("SELECT {} FROM aster_audit WHERE chain = ?1 AND sequence = ?2", connection.lines());
     let mut found = false;
