@@ -601,6 +601,25 @@ async fn a_record_that_is_refused_takes_no_other_with_it() {
     assert_eq!((verified.calls, verified.unfinished), (4, 0));
 }
 
+/// A long chain takes longer to read than any statement of a writer may.
+#[tokio::test]
+async fn a_chain_is_read_however_long_that_takes() {
+    let Some(server) = Postgres::start() else { return };
+    let place = Place::Postgres(server.url());
+    fill(&place, 4, segments()).await;
+    server.query(
+        "ALTER TABLE aster_audit RENAME TO kept; \
+         CREATE VIEW aster_audit AS SELECT chain, sequence, \
+         json_build_object('longest', current_setting('statement_timeout')) AS record FROM kept",
+    );
+    let mut longest = HashSet::new();
+    let visit = |entry: aster_runtime::audit::Entry<'_>| {
+        longest.insert(String::from_utf8(entry.line().to_vec()).unwrap());
+    };
+    place.store().read(visit).await.unwrap();
+    assert_eq!(longest, HashSet::from([r#"{"longest" : "0"}"#.to_owned()]));
+}
+
 /// Calls so often that segments are to be dropped, which nobody may.
 async fn retains(place: Place, forbid: impl FnOnce()) {
     let keep = Segments { size: 4_000, keep: Some(1), ..Segments::default() };

@@ -130,7 +130,9 @@ impl Sql {
     ///
     /// Where the URL cannot be read, or no thread can be started.
     pub fn postgres(url: &str, segments: Segments) -> io::Result<Self> {
-        Self::start(Database::postgres(url)?, segments)
+        // A server that does not notice that a connection is gone would hold the chain for hours.
+        let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
+        Self::start(Database::postgres(url, &limits)?, segments)
     }
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
@@ -208,20 +210,19 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    fn postgres(url: &str) -> io::Result<Self> {
+    /// The database at a URL, by whose settings `limits` it takes no longer than it may.
+    fn postgres(url: &str, limits: &[&str]) -> io::Result<Self> {
         // What is wrong could hold the password.
         let mut config = postgres::Config::from_str(url).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "the URL of the database cannot be read")
         })?;
+        let options: Vec<String> =
+            limits.iter().map(|limit| format!("-c {limit}={}", PATIENCE.as_millis())).collect();
         config
             .application_name("aster")
             .connect_timeout(PATIENCE)
             .tcp_user_timeout(PATIENCE)
-            // A server that does not notice that a connection is gone would hold the chain for hours.
-            .options(&format!(
-                "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0}",
-                PATIENCE.as_millis()
-            ));
+            .options(&options.join(" "));
         Ok(Self::Postgres(Box::new(config)))
     }
 
@@ -968,7 +969,9 @@ impl Reader {
     }
 
     pub(super) fn postgres(url: &str) -> io::Result<Self> {
-        Ok(Self { database: Arc::new(Database::postgres(url)?), read: BTreeMap::new() })
+        // A chain is one statement, which takes as long as it is read.
+        let database = Database::postgres(url, &["lock_timeout"])?;
+        Ok(Self { database: Arc::new(database), read: BTreeMap::new() })
     }
 
     /// The heads of the chains. Read before the lines, they are never ahead of them.
