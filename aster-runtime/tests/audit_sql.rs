@@ -481,6 +481,30 @@ fn what_is_still_being_committed_is_not_written_again() {
     assert_eq!((verified.records, sink.lost()), (1, 0));
 }
 
+/// A server may go while it owes an answer, and then there is nothing on the way that it could leave unacknowledged.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_goes_without_a_word_is_noticed_soon() {
+    let Some(server) = Postgres::start() else { return };
+    let sink = Sql::postgres(&server.url(), segments()).unwrap();
+    sink.connect().await.unwrap();
+    let port = url::Url::parse(&server.url()).unwrap().port().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    // In hundredths of a second; 2 is the timer that asks whether the other end is there.
+    //
+    // Source: Linux, Documentation/networking/proc_net_tcp.rst.
+    let asks_in = loop {
+        let connections = fs::read_to_string("/proc/net/tcp").unwrap();
+        let mut of_ours = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let ours = of_ours.find(|fields| fields[2].ends_with(&format!(":{port:04X}"))).unwrap();
+        if let Some(asks_in) = ours[5].strip_prefix("02:") {
+            break u64::from_str_radix(asks_in, 16).unwrap();
+        }
+        assert!(Instant::now() < deadline, "{ours:?}");
+    };
+    assert!(asks_in <= 10 * 100, "{asks_in}");
+}
+
 /// The chain, the number and the time of every line that was not read before, in the order in which they are passed.
 async fn by_time(store: &mut Store) -> Vec<(u64, u64, i64)> {
     let mut passed = Vec::new();

@@ -222,6 +222,10 @@ impl Database {
             .application_name("aster")
             .connect_timeout(PATIENCE)
             .tcp_user_timeout(PATIENCE)
+            // For a server that goes when it has everything and only has to answer.
+            .keepalives_idle(PATIENCE)
+            .keepalives_interval(PATIENCE / 5)
+            .keepalives_retries(5)
             .options(&options.join(" "));
         Ok(Self::Postgres(Box::new(config)))
     }
