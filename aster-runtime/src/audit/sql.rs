@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,9 @@ use super::{AuditSink, Commit, Record, identity_at, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
 const QUEUE: usize = 8192;
+
+/// How many bytes of records may wait: with the record that exceeds them no more do.
+const QUEUE_BYTES: usize = 64 << 20;
 
 /// How many records are one transaction at most.
 const BATCH: usize = 256;
@@ -73,10 +76,12 @@ const TABLES: &str = "
 /// Writes records to a database, each bound to the one before it. A call waits until its intent is committed.
 ///
 /// While the database is away, outcomes, and whatever else no call depends on, are held in memory, up to 64 MiB, and written
-/// when it is back. [`lost`](AuditSink::lost) counts what was not.
+/// when it is back. As much waits for a database that is slow. [`lost`](AuditSink::lost) counts what was not written.
 #[derive(Debug)]
 pub struct Sql {
     jobs: mpsc::SyncSender<Job>,
+    /// The bytes of the records among them.
+    waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
 }
 
@@ -105,6 +110,10 @@ impl Job {
             What::Keep { object, .. } => Some(object),
             What::Connect | What::Flush => None,
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.object().map_or(0, <[u8]>::len)
     }
 }
 
@@ -137,10 +146,13 @@ impl Sql {
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let lost = Arc::<AtomicU64>::default();
+        let (waiting, lost) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
         let writer = Writer::new(database, segments, Arc::clone(&lost));
-        std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
-        Ok(Self { jobs, lost })
+        let waits = Arc::clone(&waiting);
+        std::thread::Builder::new()
+            .name("aster-audit".to_owned())
+            .spawn(move || writer.run(queue, &waits))?;
+        Ok(Self { jobs, waiting, lost })
     }
 
     /// Waits until the database is open, so that a mistake is known before the first call.
@@ -153,12 +165,20 @@ impl Sql {
     }
 
     fn send(&self, what: What) -> io::Result<oneshot::Receiver<io::Result<()>>> {
-        let (done, waiting) = oneshot::channel();
-        match self.jobs.try_send(Job { what, done }) {
-            Ok(()) => Ok(waiting),
-            Err(TrySendError::Full(_)) => Err(io::Error::other("the database does not keep up")),
-            Err(TrySendError::Disconnected(_)) => Err(gone()),
-        }
+        let (done, told) = oneshot::channel();
+        let job = Job { what, done };
+        let bytes = job.bytes();
+        let sent = match self.waiting.fetch_add(bytes, Ordering::Relaxed) {
+            before if before >= QUEUE_BYTES && bytes > 0 => Err(TrySendError::Full(job)),
+            _ => self.jobs.try_send(job),
+        };
+        sent.map(|()| told).map_err(|error| {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => io::Error::other("the database does not keep up"),
+                TrySendError::Disconnected(_) => gone(),
+            }
+        })
     }
 
     fn wait(&self, what: What) -> Commit {
@@ -510,14 +530,19 @@ impl Writer {
         Self { keeper, owed: VecDeque::new(), owed_bytes: 0, lost }
     }
 
-    fn run(mut self, queue: mpsc::Receiver<Job>) {
+    fn run(mut self, queue: mpsc::Receiver<Job>, waiting: &AtomicUsize) {
         loop {
             let first = match self.owed.is_empty() {
                 true => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 false => queue.recv_timeout(RETRY),
             };
             match first {
-                Ok(first) => self.serve(gathered(first, &queue)),
+                Ok(first) => {
+                    let jobs = gathered(first, &queue);
+                    let bytes = jobs.iter().map(Job::bytes).sum();
+                    self.serve(jobs);
+                    waiting.fetch_sub(bytes, Ordering::Relaxed);
+                }
                 Err(RecvTimeoutError::Timeout) => drop(self.catch_up()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -767,12 +792,11 @@ fn in_halves(objects: &[&[u8]], keep: &mut Attempt<'_>) -> Vec<Result<(), Lost>>
 
 /// What has gathered behind a job, as far as it is one transaction.
 fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
-    let size = |job: &Job| job.object().map_or(0, <[u8]>::len);
-    let mut bytes = size(&first);
+    let mut bytes = first.bytes();
     let mut jobs = vec![first];
     while jobs.len() < BATCH && bytes < BATCH_BYTES {
         let Ok(job) = queue.try_recv() else { break };
-        bytes += size(&job);
+        bytes += job.bytes();
         jobs.push(job);
     }
     jobs
@@ -1131,6 +1155,29 @@ mod tests {
         (0..BATCH + 1).for_each(|_| jobs.send(job(1)).expect("there is room"));
         let many = || gathered(queue.recv().expect("there is one"), &queue).len();
         assert_eq!([many(), many()], [BATCH, 1]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.db");
+        let sink = Sql::sqlite(&path, Segments::default()).unwrap();
+        sink.connect().await.unwrap();
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let quarter = |number: usize| {
+            let text = " ".repeat(QUEUE_BYTES / 4);
+            format!("{{\"number\":{number},\"text\":\"{text}\"}}").into_bytes()
+        };
+        let send = |number: usize| sink.send(What::Keep { object: quarter(number), now: false });
+        let taken: Vec<usize> = (0..6).filter(|number| send(*number).is_ok()).collect();
+        assert_eq!(taken, [0, 1, 2, 3]);
+        other.execute_batch("COMMIT").unwrap();
+        sink.flush().await.unwrap();
+        // Whoever flushes is told before what that took is counted off, and whoever comes then is not.
+        sink.flush().await.unwrap();
+        send(6).unwrap().await.unwrap().unwrap();
+        assert_eq!((kept(&path), sink.lost()), (vec![0, 1, 2, 3, 6], 0));
     }
 
     /// Brings records that no call depends on, and gives back what is said of each.
