@@ -560,6 +560,7 @@ impl Writer {
         };
         let mut kept = kept.into_iter();
         for Job { what, done } in jobs {
+            let is_record = matches!(what, What::Keep { .. });
             let told = match what {
                 What::Keep { object, now } => match kept.next().unwrap_or(Ok(())) {
                     Err(lost) if !now => self.owe(object, lost),
@@ -568,7 +569,9 @@ impl Writer {
                 What::Connect => self.keeper.keep(&[]).map_err(Lost::into_error),
                 What::Flush => self.insist(),
             };
-            if let Err(Err(error)) = done.send(told) {
+            if let Err(Err(error)) = done.send(told)
+                && is_record
+            {
                 self.lose(1, &error);
             }
         }
@@ -1248,6 +1251,24 @@ mod tests {
         }
         assert!(bring(&mut writer, [numbered(5)])[0].is_ok());
         assert_eq!(kept(&path), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn only_records_that_nobody_hears_of_are_counted_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let away = folder.path().join("away");
+        std::fs::write(&away, "no folder").unwrap();
+        let mut writer = writer(&away.join("audit.db"));
+        let keep = || What::Keep { object: numbered(1), now: true };
+        let (done, told) = oneshot::channel();
+        let nobody = || oneshot::channel().0;
+        writer.serve(vec![
+            Job { what: keep(), done },
+            Job { what: keep(), done: nobody() },
+            Job { what: What::Connect, done: nobody() },
+        ]);
+        assert!(told.blocking_recv().unwrap().is_err());
+        assert_eq!(writer.lost.load(Ordering::Relaxed), 1);
     }
 
     #[test]
