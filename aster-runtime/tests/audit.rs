@@ -511,7 +511,7 @@ async fn a_reader_passes_what_is_new() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_full_disk_leaves_no_half_line() {
+async fn where_nothing_can_be_written_nothing_beyond_standard_is_called() {
     // The one device that is always full.
     let audit = JsonLines::open("/dev/full").unwrap();
     let (_host, session) = session(audit).await;

@@ -718,3 +718,118 @@ fn first_segment(reader: &mut BufReader<File>) -> io::Result<Option<u32>> {
     }
     Ok(None)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::Command;
+
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audit::Store;
+
+    /// Set in the process that is a test alone.
+    const ALONE: &str = "ASTER_TEST_ALONE";
+
+    /// Whether this process is the test alone, in which a write that there is no room for is an error and no signal. Where it is
+    /// not, runs one that is.
+    fn is_alone(test: &str) -> bool {
+        if std::env::var_os(ALONE).is_some() {
+            return true;
+        }
+        let output = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("audit::jsonl::tests::{test}")])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        false
+    }
+
+    /// From here on no file may be longer than this one and so many bytes, as if the disk were full.
+    fn leave_room(path: &Path, bytes: u64) {
+        limit_files(Some(fs::metadata(path).unwrap().len() + bytes));
+    }
+
+    fn limit_files(current: Option<u64>) {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
+        setrlimit(Resource::Fsize, Rlimit { current: current.or(maximum), maximum }).unwrap();
+    }
+
+    fn record(stage: &str, name: &str) -> Record {
+        let record = json!({"time": now(), "stage": stage, "session": "s", "agent": "a", "requested": name});
+        serde_json::from_value(record).unwrap()
+    }
+
+    fn search(name: &str) -> Record {
+        record("search", name)
+    }
+
+    /// Writes these in one go, and says of each whether it is kept.
+    async fn together(audit: &JsonLines, records: &[Record]) -> Vec<bool> {
+        let keeper = audit.writer.settled();
+        let waiting: Vec<Commit> = records.iter().map(|record| audit.commit(record)).collect();
+        drop(keeper);
+        join_all(waiting).await.iter().map(Result::is_ok).collect()
+    }
+
+    /// The names of the records in a file whose chain is whole, and in which every line is.
+    fn names(path: &Path) -> Vec<String> {
+        let verified = Store::json_lines(path).verify().now_or_never().unwrap().unwrap();
+        assert!(verified.is_intact() && verified.torn.is_empty(), "{verified:?}");
+        let text = fs::read_to_string(path).unwrap();
+        let name = |line: &str| serde_json::from_str::<Value>(line).unwrap()["requested"].clone();
+        text.lines().map(|line| name(line).as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_full_disk_leaves_no_half_line() {
+        if !is_alone("a_full_disk_leaves_no_half_line") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        audit.write(&search("first")).unwrap();
+        leave_room(&path, 50);
+        audit.write(&search("second")).unwrap_err();
+        assert_eq!(names(&path), ["first"]);
+        limit_files(None);
+        audit.write(&search("third")).unwrap();
+        assert_eq!(names(&path), ["first", "third"]);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_there_is_no_room_for_keeps_no_other_out() {
+        if !is_alone("a_record_that_there_is_no_room_for_keeps_no_other_out") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        leave_room(&path, 2000);
+        let records = [search("first"), search(&"long".repeat(500)), search("third")];
+        assert_eq!(together(&audit, &records).await, [true, false, true]);
+        assert_eq!(names(&path), ["first", "third"]);
+    }
+
+    #[tokio::test]
+    async fn an_outcome_is_written_where_its_intent_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        let mut file = File::open(&path).unwrap();
+        drop(folder);
+        let records = [record("intent", "a"), record("outcome", "b"), record("intent", "c")];
+        assert_eq!(together(&audit, &records).await, [false, true, false]);
+        let mut written = String::new();
+        file.read_to_string(&mut written).unwrap();
+        assert!(written.lines().count() == 1 && written.contains("\"requested\":\"b\""), "{written}");
+    }
+}
