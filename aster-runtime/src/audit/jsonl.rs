@@ -753,7 +753,8 @@ fn first_segment(reader: &mut BufReader<File>) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::process::Command;
 

@@ -268,10 +268,11 @@ enum Unkept {
 
 /// Waits until it is known whether something is kept, but not for ever: a store that hangs keeps nothing.
 async fn known(commit: Commit) -> Result<(), Unkept> {
-    Ok(match commit {
-        Commit::Done(done) => done?,
-        pending => timeout(PATIENCE, pending).await.map_err(|_| Unkept::Unknown)??,
-    })
+    let done = match commit {
+        Commit::Done(done) => done,
+        pending => timeout(PATIENCE, pending).await.map_err(|_| Unkept::Unknown)?,
+    };
+    done.map_err(Unkept::Failed)
 }
 
 /// Writes records as events of `tracing`, target `aster::audit`: what a host gets that configures no sink.
