@@ -9,11 +9,12 @@ mod postgres;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aster_runtime::audit::{AuditSink, Fault, JsonLines, Segments, Sql, Stage, Store, Verification};
@@ -411,6 +412,99 @@ async fn a_database_that_is_started_anew_under_load_has_every_call_once() {
     assert_eq!((verified.calls, verified.unfinished, host.stats().lost_records), (called, 0, 0));
 }
 
+/// A way to the server that can be cut.
+struct Wire {
+    url: String,
+    calling: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn to(server: &Postgres) -> Self {
+        let mut url = url::Url::parse(&server.url()).unwrap();
+        let (port, calling) = (url.port().unwrap(), Arc::<Mutex<Vec<TcpStream>>>::default());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+        let calls = Arc::clone(&calling);
+        std::thread::spawn(move || {
+            for caller in listener.incoming().map(Result::unwrap) {
+                let called = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                calls.lock().unwrap().push(caller.try_clone().unwrap());
+                for (mut from, mut to) in
+                    [(caller.try_clone().unwrap(), called.try_clone().unwrap()), (called, caller)]
+                {
+                    std::thread::spawn(move || io::copy(&mut from, &mut to));
+                }
+            }
+        });
+        Self { url: url.into(), calling }
+    }
+
+    /// Cuts all connections for those who made them.
+    fn cut(&self) {
+        for caller in self.calling.lock().unwrap().drain(..) {
+            caller.shutdown(Shutdown::Both).unwrap();
+        }
+    }
+}
+
+/// The connection breaks while the server commits the first transaction of a chain: of the chain nobody else sees anything yet.
+#[test]
+fn what_is_still_being_committed_is_not_written_again() {
+    let Some(server) = Postgres::start() else { return };
+    let wire = Wire::to(&server);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let sink = Sql::postgres(&wire.url, segments()).unwrap();
+    runtime.block_on(sink.connect()).unwrap();
+    let mut other = ::postgres::Client::connect(&server.url(), ::postgres::NoTls).unwrap();
+    let holds_up = "CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS \
+                    'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'; \
+                    CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON aster_audit DEFERRABLE INITIALLY DEFERRED \
+                    FOR EACH ROW EXECUTE FUNCTION waits(); \
+                    SELECT pg_advisory_lock(1)";
+    other.batch_execute(holds_up).unwrap();
+    let mut until_there_wait = |many: i64| {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        let deadline = Instant::now() + PATIENCE;
+        while other.query_one(waiting, &[]).unwrap().get::<_, i64>(0) < many {
+            assert!(Instant::now() < deadline, "the database is not written to");
+        }
+    };
+    let search = serde_json::json!({"time": "", "stage": "search", "session": "s", "agent": "a"});
+    sink.write(&serde_json::from_value(search).unwrap()).unwrap();
+    until_there_wait(1);
+    wire.cut();
+    until_there_wait(2);
+    other.batch_execute("SELECT pg_advisory_unlock(1)").unwrap();
+    runtime.block_on(sink.flush()).unwrap();
+    let verified = runtime.block_on(Place::Postgres(server.url()).verify());
+    assert!(verified.is_intact(), "{:?}", verified.findings);
+    assert_eq!((verified.records, sink.lost()), (1, 0));
+}
+
+/// A server may go while it owes an answer, and then there is nothing on the way that it could leave unacknowledged.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_goes_without_a_word_is_noticed_soon() {
+    let Some(server) = Postgres::start() else { return };
+    let sink = Sql::postgres(&server.url(), segments()).unwrap();
+    sink.connect().await.unwrap();
+    let port = url::Url::parse(&server.url()).unwrap().port().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    // In hundredths of a second; 2 is the timer that asks whether the other end is there.
+    //
+    // Source: Linux, Documentation/networking/proc_net_tcp.rst.
+    let asks_in = loop {
+        let connections = fs::read_to_string("/proc/net/tcp").unwrap();
+        let mut of_ours = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let ours = of_ours.find(|fields| fields[2].ends_with(&format!(":{port:04X}"))).unwrap();
+        if let Some(asks_in) = ours[5].strip_prefix("02:") {
+            break u64::from_str_radix(asks_in, 16).unwrap();
+        }
+        assert!(Instant::now() < deadline, "{ours:?}");
+    };
+    assert!(asks_in <= 10 * 100, "{asks_in}");
+}
+
 /// The chain, the number and the time of every line that was not read before, in the order in which they are passed.
 async fn by_time(store: &mut Store) -> Vec<(u64, u64, i64)> {
     let mut passed = Vec::new();
@@ -531,6 +625,25 @@ async fn a_record_that_is_refused_takes_no_other_with_it() {
     assert_eq!((verified.calls, verified.unfinished), (4, 0));
 }
 
+/// A long chain takes longer to read than any statement of a writer may.
+#[tokio::test]
+async fn a_chain_is_read_however_long_that_takes() {
+    let Some(server) = Postgres::start() else { return };
+    let place = Place::Postgres(server.url());
+    fill(&place, 4, segments()).await;
+    server.query(
+        "ALTER TABLE aster_audit RENAME TO kept; \
+         CREATE VIEW aster_audit AS SELECT chain, sequence, \
+         json_build_object('longest', current_setting('statement_timeout')) AS record FROM kept",
+    );
+    let mut longest = HashSet::new();
+    let visit = |entry: aster_runtime::audit::Entry<'_>| {
+        longest.insert(String::from_utf8(entry.line().to_vec()).unwrap());
+    };
+    place.store().read(visit).await.unwrap();
+    assert_eq!(longest, HashSet::from([r#"{"longest" : "0"}"#.to_owned()]));
+}
+
 /// Calls so often that segments are to be dropped, which nobody may.
 async fn retains(place: Place, forbid: impl FnOnce()) {
     let keep = Segments { size: 4_000, keep: Some(1), ..Segments::default() };
@@ -544,22 +657,32 @@ async fn retains(place: Place, forbid: impl FnOnce()) {
 
 #[tokio::test]
 async fn what_cannot_be_dropped_keeps_no_record_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.db");
-    let trigger =
-        "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE(ABORT, 'kept'); END";
-    let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(trigger).unwrap();
-    retains(Place::Sqlite(path.clone()), forbid).await;
+    // What is refused may take the whole transaction with it, as what finds the disk full does.
+    for undone in ["ABORT", "ROLLBACK"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.db");
+        let trigger = format!(
+            "CREATE TRIGGER retains BEFORE DELETE ON aster_audit BEGIN SELECT RAISE({undone}, 'kept'); END"
+        );
+        let forbid = || rusqlite::Connection::open(&path).unwrap().execute_batch(&trigger).unwrap();
+        retains(Place::Sqlite(path.clone()), forbid).await;
+    }
 
     let Some(server) = Postgres::start() else { return };
-    let forbid = || {
-        server.query(
-            "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS \
-             'BEGIN RAISE EXCEPTION ''kept''; END'; \
-             CREATE TRIGGER retains BEFORE DELETE ON aster_audit FOR EACH ROW EXECUTE FUNCTION retains()",
-        );
-    };
-    retains(Place::Postgres(server.url()), forbid).await;
+    server.query(
+        "CREATE FUNCTION retains() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''kept''; END'",
+    );
+    // At once, and when it is committed.
+    for trigger in [
+        "TRIGGER retains BEFORE DELETE ON aster_audit",
+        "CONSTRAINT TRIGGER retains AFTER DELETE ON aster_audit DEFERRABLE INITIALLY DEFERRED",
+    ] {
+        let forbid = || {
+            server.query(&format!("CREATE {trigger} FOR EACH ROW EXECUTE FUNCTION retains()"));
+        };
+        retains(Place::Postgres(server.url()), forbid).await;
+        server.query("DROP TABLE aster_audit, aster_audit_chain");
+    }
 }
 
 #[tokio::test]

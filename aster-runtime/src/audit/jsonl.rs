@@ -52,6 +52,16 @@ struct Writer {
     head: Head,
     /// It has been said that the segment cannot be ended.
     is_stuck: bool,
+    /// What was not written whole and could not be taken back.
+    torn: Option<Torn>,
+}
+
+/// Lines of which a file has a part.
+#[derive(Debug)]
+struct Torn {
+    lines: Vec<u8>,
+    /// Where the chain has got to with all of them.
+    head: Head,
 }
 
 impl JsonLines {
@@ -77,7 +87,7 @@ impl JsonLines {
         }
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().append(true).open(&path)?;
-            let writer = Writer { file, files: None, segments, head: Head::new(0), is_stuck: false };
+            let writer = Writer::new(file, None, segments, Head::new(0));
             return Ok(Self { path, writer: Gather::new(writer) });
         }
         let base = Base::of(&path);
@@ -136,19 +146,27 @@ impl Keep for Writer {
         if !records.iter().all(|record| goes_on(record))
             && let Err(error) = self.follow_file()
         {
-            for record in records.extract_if(.., |record| !goes_on(record)) {
-                record.is_kept(Err(io::Error::new(error.kind(), error.to_string())));
-            }
+            records.extract_if(.., |record| !goes_on(record)).for_each(|record| fail(record, &error));
         }
         match (self.write(&records), &*records) {
             (Ok(()), all) => all.iter().for_each(|record| record.is_kept(Ok(()))),
             (Err(error), [one]) => one.is_kept(Err(error)),
+            // The next write may finish them: none is written twice.
+            (Err(error), all) if self.torn.is_some() => all.iter().for_each(|record| fail(record, &error)),
             (Err(_), all) => all.iter().for_each(|record| record.is_kept(self.write(&[record]))),
         }
     }
 }
 
+fn fail(record: &Taken, error: &io::Error) {
+    record.is_kept(Err(io::Error::new(error.kind(), error.to_string())));
+}
+
 impl Writer {
+    fn new(file: File, files: Option<Files>, segments: Segments, head: Head) -> Self {
+        Self { file, files, segments, head, is_stuck: false, torn: None }
+    }
+
     /// Goes on with the first chain that nobody else writes.
     fn take(base: &Base, segments: Segments) -> io::Result<Self> {
         for chain in 0..CHAINS {
@@ -187,7 +205,7 @@ impl Writer {
         BufReader::new(&file).read_until(b'\n', &mut first)?;
         head.since = Link::parse(&first).and_then(|link| link.written()).unwrap_or_else(millis);
         head.bytes = end.whole;
-        let mut writer = Self { file, files: Some(files), segments, head, is_stuck: false };
+        let mut writer = Self::new(file, Some(files), segments, head);
         let follows = |link: Link<'_>, head: &Head| {
             link.chain == head.chain && link.sequence == head.sequence + 1 && link.previous() == head.digest
         };
@@ -251,11 +269,13 @@ impl Writer {
         }
         // Under the next number, since this one may have been given to what was taken away.
         self.head.next_segment();
+        self.torn = None;
         self.head.bytes = self.file.metadata()?.len();
         Ok(())
     }
 
     fn append<'a>(&mut self, objects: impl Iterator<Item = &'a [u8]>, now: i64) -> io::Result<()> {
+        self.mend()?;
         let (mut head, mut lines) = (self.head.clone(), Vec::new());
         for object in objects {
             let mut line = head.seal(object);
@@ -269,8 +289,8 @@ impl Writer {
         }
         if let Err(error) = self.file.write_all(&lines) {
             // What a full disk left of them is none.
-            if self.files.is_some() {
-                let _ = self.file.set_len(self.head.bytes);
+            if self.files.is_some() && self.file.set_len(self.head.bytes).is_err() {
+                self.torn = Some(Torn { lines, head });
             }
             return Err(error);
         }
@@ -282,7 +302,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Takes back what could not be taken back before, or finishes it: what is written behind half a line, nobody could read.
+    fn mend(&mut self) -> io::Result<()> {
+        let Some(Torn { lines, head }) = &self.torn else { return Ok(()) };
+        if self.file.set_len(self.head.bytes).is_err() {
+            let there = self.file.metadata()?.len().saturating_sub(self.head.bytes);
+            let left = usize::try_from(there).ok().and_then(|there| lines.get(there..));
+            self.file.write_all(left.unwrap_or_default())?;
+            self.head = head.clone();
+        }
+        self.torn = None;
+        Ok(())
+    }
+
     fn rotate(&mut self) -> io::Result<()> {
+        self.mend()?;
         let Some(files) = &mut self.files else { return Ok(()) };
         let ended = files.segment(self.head.segment);
         // Otherwise it was renamed the time before, and no other could be made.
@@ -717,4 +751,148 @@ fn first_segment(reader: &mut BufReader<File>) -> io::Result<Option<u32>> {
         line.clear();
     }
     Ok(None)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::process::Command;
+
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audit::Store;
+
+    /// Set in the process that is a test alone.
+    const ALONE: &str = "ASTER_TEST_ALONE";
+
+    /// Whether this process is the test alone, in which a write that there is no room for is an error and no signal. Where it is
+    /// not, runs one that is.
+    fn is_alone(test: &str) -> bool {
+        if std::env::var_os(ALONE).is_some() {
+            return true;
+        }
+        let output = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("audit::jsonl::tests::{test}")])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        false
+    }
+
+    /// From here on no file may be longer than this one and so many bytes, as if the disk were full.
+    fn leave_room(path: &Path, bytes: u64) {
+        limit_files(Some(fs::metadata(path).unwrap().len() + bytes));
+    }
+
+    fn limit_files(current: Option<u64>) {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
+        setrlimit(Resource::Fsize, Rlimit { current: current.or(maximum), maximum }).unwrap();
+    }
+
+    fn record(stage: &str, name: &str) -> Record {
+        let record = json!({"time": now(), "stage": stage, "session": "s", "agent": "a", "requested": name});
+        serde_json::from_value(record).unwrap()
+    }
+
+    fn search(name: &str) -> Record {
+        record("search", name)
+    }
+
+    /// Writes these in one go, and says of each whether it is kept.
+    async fn together(audit: &JsonLines, records: &[Record]) -> Vec<bool> {
+        let keeper = audit.writer.settled();
+        let waiting: Vec<Commit> = records.iter().map(|record| audit.commit(record)).collect();
+        drop(keeper);
+        join_all(waiting).await.iter().map(Result::is_ok).collect()
+    }
+
+    /// The names of the records in a file whose chain is whole, and in which every line is.
+    fn names(path: &Path) -> Vec<String> {
+        let verified = Store::json_lines(path).verify().now_or_never().unwrap().unwrap();
+        assert!(verified.is_intact() && verified.torn.is_empty(), "{verified:?}");
+        let text = fs::read_to_string(path).unwrap();
+        let name = |line: &str| serde_json::from_str::<Value>(line).unwrap()["requested"].clone();
+        text.lines().map(|line| name(line).as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_full_disk_leaves_no_half_line() {
+        if !is_alone("a_full_disk_leaves_no_half_line") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        audit.write(&search("first")).unwrap();
+        leave_room(&path, 50);
+        audit.write(&search("second")).unwrap_err();
+        assert_eq!(names(&path), ["first"]);
+        limit_files(None);
+        audit.write(&search("third")).unwrap();
+        assert_eq!(names(&path), ["first", "third"]);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_there_is_no_room_for_keeps_no_other_out() {
+        if !is_alone("a_record_that_there_is_no_room_for_keeps_no_other_out") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        leave_room(&path, 2000);
+        let records = [search("first"), search(&"long".repeat(500)), search("third")];
+        assert_eq!(together(&audit, &records).await, [true, false, true]);
+        assert_eq!(names(&path), ["first", "third"]);
+    }
+
+    /// A file that takes what is appended and gives nothing back, as one that is marked so.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_cannot_be_taken_back_is_finished_before_anything_else_is_written() {
+        use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+        use std::os::fd::AsRawFd as _;
+
+        if !is_alone("what_cannot_be_taken_back_is_finished_before_anything_else_is_written") {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let file = memfd_create("audit", MemfdFlags::ALLOW_SEALING).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+        std::os::unix::fs::symlink(format!("/proc/self/fd/{}", file.as_raw_fd()), &path).unwrap();
+        let audit = JsonLines::open(&path).unwrap();
+        audit.write(&search("first")).unwrap();
+        leave_room(&path, 50);
+        // Each is told that it is not kept, and none is written twice.
+        assert_eq!(together(&audit, &[search("second"), search("third")]).await, [false, false]);
+        audit.write(&search("fourth")).unwrap_err();
+        leave_room(&path, 50);
+        audit.write(&search("fifth")).unwrap_err();
+        limit_files(None);
+        audit.write(&search("sixth")).unwrap();
+        assert_eq!(names(&path), ["first", "second", "third", "sixth"]);
+    }
+
+    #[tokio::test]
+    async fn an_outcome_is_written_where_its_intent_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        let audit = JsonLines::open(&path).unwrap();
+        let mut file = File::open(&path).unwrap();
+        drop(folder);
+        let records = [record("intent", "a"), record("outcome", "b"), record("intent", "c")];
+        assert_eq!(together(&audit, &records).await, [false, true, false]);
+        let mut written = String::new();
+        file.read_to_string(&mut written).unwrap();
+        assert!(written.lines().count() == 1 && written.contains("\"requested\":\"b\""), "{written}");
+    }
 }

@@ -245,7 +245,8 @@ pub trait AuditSink: Send + Sync {
         Commit::Done(Ok(()))
     }
 
-    /// How many records were taken over and could not be kept, when nobody waited any more who could have been told.
+    /// How many records were taken over and could not be kept, when nobody waited any more who could have been told: a caller
+    /// that has left, or has waited in vain for half a minute.
     fn lost(&self) -> u64 {
         0
     }
@@ -271,15 +272,24 @@ impl Future for Commit {
     }
 }
 
+/// Why it cannot be relied on that something is kept.
+#[derive(Debug, thiserror::Error)]
+enum Unkept {
+    /// It is not.
+    #[error(transparent)]
+    Failed(#[from] io::Error),
+    /// It may be later. Where it is not, the sink counts it, since nobody waits for it any more.
+    #[error("it is not kept within {} s", PATIENCE.as_secs())]
+    Unknown,
+}
+
 /// Waits until it is known whether something is kept, but not for ever: a store that hangs keeps nothing.
-async fn known(commit: Commit) -> io::Result<()> {
-    match commit {
+async fn known(commit: Commit) -> Result<(), Unkept> {
+    let done = match commit {
         Commit::Done(done) => done,
-        pending => timeout(PATIENCE, pending).await.unwrap_or_else(|_| {
-            let seconds = PATIENCE.as_secs();
-            Err(io::Error::new(io::ErrorKind::TimedOut, format!("it is not kept within {seconds} s")))
-        }),
-    }
+        pending => timeout(PATIENCE, pending).await.map_err(|_| Unkept::Unknown)?,
+    };
+    done.map_err(Unkept::Failed)
 }
 
 /// Writes records as events of `tracing`, target `aster::audit`: what a host gets that configures no sink.
@@ -337,15 +347,15 @@ impl Recorder {
     fn event(&self, mut record: Record) {
         record.time = now();
         self.counted().add(&record);
-        self.lament(&record, self.sink.write(&record));
+        self.lament(&record, self.sink.write(&record).map_err(Unkept::from));
     }
 
-    /// Says that a record is lost, where it is, and counts it.
-    fn lament(&self, record: &Record, written: io::Result<()>) {
+    /// Says that a record is not written, where it is not, and counts it where it is lost.
+    fn lament(&self, record: &Record, written: Result<(), Unkept>) {
         if let Err(error) = written {
             let Record { stage, call_id, .. } = record;
             tracing::error!(%error, ?stage, call_id, "a record of the audit cannot be written");
-            self.counted().lost_records += 1;
+            self.counted().lost_records += u64::from(matches!(error, Unkept::Failed(_)));
         }
     }
 
@@ -580,7 +590,7 @@ impl Drop for Trail {
             self.record.error_kind = kind.map(Into::into);
             // Nobody is left to wait.
             if let Commit::Done(written) = self.outcome(outcome, self.started.elapsed()) {
-                self.recorder.lament(&self.record, written);
+                self.recorder.lament(&self.record, written.map_err(Unkept::from));
             }
         }
     }

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,9 @@ use super::{AuditSink, Commit, Record, identity_at, now, open_private};
 
 /// How many records may wait. Every call waits for its own, so that only calls that nobody waits for any more come to many.
 const QUEUE: usize = 8192;
+
+/// How many bytes of records may wait: with the record that exceeds them no more do.
+const QUEUE_BYTES: usize = 64 << 20;
 
 /// How many records are one transaction at most.
 const BATCH: usize = 256;
@@ -73,10 +76,12 @@ const TABLES: &str = "
 /// Writes records to a database, each bound to the one before it. A call waits until its intent is committed.
 ///
 /// While the database is away, outcomes, and whatever else no call depends on, are held in memory, up to 64 MiB, and written
-/// when it is back. [`lost`](AuditSink::lost) counts what was not.
+/// when it is back. As much waits for a database that is slow. [`lost`](AuditSink::lost) counts what was not written.
 #[derive(Debug)]
 pub struct Sql {
     jobs: mpsc::SyncSender<Job>,
+    /// The bytes of the records among them.
+    waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
 }
 
@@ -106,6 +111,10 @@ impl Job {
             What::Connect | What::Flush => None,
         }
     }
+
+    fn bytes(&self) -> usize {
+        self.object().map_or(0, <[u8]>::len)
+    }
 }
 
 impl Sql {
@@ -130,15 +139,20 @@ impl Sql {
     ///
     /// Where the URL cannot be read, or no thread can be started.
     pub fn postgres(url: &str, segments: Segments) -> io::Result<Self> {
-        Self::start(Database::postgres(url)?, segments)
+        // A server that does not notice that a connection is gone would hold the chain for hours.
+        let limits = ["statement_timeout", "idle_in_transaction_session_timeout"];
+        Self::start(Database::postgres(url, &limits)?, segments)
     }
 
     fn start(database: Database, segments: Segments) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let lost = Arc::<AtomicU64>::default();
+        let (waiting, lost) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
         let writer = Writer::new(database, segments, Arc::clone(&lost));
-        std::thread::Builder::new().name("aster-audit".to_owned()).spawn(|| writer.run(queue))?;
-        Ok(Self { jobs, lost })
+        let waits = Arc::clone(&waiting);
+        std::thread::Builder::new()
+            .name("aster-audit".to_owned())
+            .spawn(move || writer.run(queue, &waits))?;
+        Ok(Self { jobs, waiting, lost })
     }
 
     /// Waits until the database is open, so that a mistake is known before the first call.
@@ -151,12 +165,20 @@ impl Sql {
     }
 
     fn send(&self, what: What) -> io::Result<oneshot::Receiver<io::Result<()>>> {
-        let (done, waiting) = oneshot::channel();
-        match self.jobs.try_send(Job { what, done }) {
-            Ok(()) => Ok(waiting),
-            Err(TrySendError::Full(_)) => Err(io::Error::other("the database does not keep up")),
-            Err(TrySendError::Disconnected(_)) => Err(gone()),
-        }
+        let (done, told) = oneshot::channel();
+        let job = Job { what, done };
+        let bytes = job.bytes();
+        let sent = match self.waiting.fetch_add(bytes, Ordering::Relaxed) {
+            before if before >= QUEUE_BYTES && bytes > 0 => Err(TrySendError::Full(job)),
+            _ => self.jobs.try_send(job),
+        };
+        sent.map(|()| told).map_err(|error| {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => io::Error::other("the database does not keep up"),
+                TrySendError::Disconnected(_) => gone(),
+            }
+        })
     }
 
     fn wait(&self, what: What) -> Commit {
@@ -208,20 +230,23 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    fn postgres(url: &str) -> io::Result<Self> {
+    /// The database at a URL, by whose settings `limits` it takes no longer than it may.
+    fn postgres(url: &str, limits: &[&str]) -> io::Result<Self> {
         // What is wrong could hold the password.
         let mut config = postgres::Config::from_str(url).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "the URL of the database cannot be read")
         })?;
+        let options: Vec<String> =
+            limits.iter().map(|limit| format!("-c {limit}={}", PATIENCE.as_millis())).collect();
         config
             .application_name("aster")
             .connect_timeout(PATIENCE)
             .tcp_user_timeout(PATIENCE)
-            // A server that does not notice that a connection is gone would hold the chain for hours.
-            .options(&format!(
-                "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0}",
-                PATIENCE.as_millis()
-            ));
+            // For a server that goes when it has everything and only has to answer.
+            .keepalives_idle(PATIENCE)
+            .keepalives_interval(PATIENCE / 5)
+            .keepalives_retries(5)
+            .options(&options.join(" "));
         Ok(Self::Postgres(Box::new(config)))
     }
 
@@ -505,14 +530,19 @@ impl Writer {
         Self { keeper, owed: VecDeque::new(), owed_bytes: 0, lost }
     }
 
-    fn run(mut self, queue: mpsc::Receiver<Job>) {
+    fn run(mut self, queue: mpsc::Receiver<Job>, waiting: &AtomicUsize) {
         loop {
             let first = match self.owed.is_empty() {
                 true => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 false => queue.recv_timeout(RETRY),
             };
             match first {
-                Ok(first) => self.serve(gathered(first, &queue)),
+                Ok(first) => {
+                    let jobs = gathered(first, &queue);
+                    let bytes = jobs.iter().map(Job::bytes).sum();
+                    self.serve(jobs);
+                    waiting.fetch_sub(bytes, Ordering::Relaxed);
+                }
                 Err(RecvTimeoutError::Timeout) => drop(self.catch_up()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -530,6 +560,7 @@ impl Writer {
         };
         let mut kept = kept.into_iter();
         for Job { what, done } in jobs {
+            let is_record = matches!(what, What::Keep { .. });
             let told = match what {
                 What::Keep { object, now } => match kept.next().unwrap_or(Ok(())) {
                     Err(lost) if !now => self.owe(object, lost),
@@ -538,7 +569,9 @@ impl Writer {
                 What::Connect => self.keeper.keep(&[]).map_err(Lost::into_error),
                 What::Flush => self.insist(),
             };
-            if let Err(Err(error)) = done.send(told) {
+            if let Err(Err(error)) = done.send(told)
+                && is_record
+            {
                 self.lose(1, &error);
             }
         }
@@ -674,24 +707,46 @@ impl Keeper {
                 Err(failed) if failed.is_away && again => again = false,
                 Err(failed) if failed.is_away => return Err(Lost::Unsent(failed)),
                 Err(failed) => return Err(self.refused(connection, failed)),
-                Ok(place) => {
-                    if let Some(place) = place {
-                        match connection.batch("COMMIT") {
-                            Err(failed) if failed.is_away => return Err(Lost::Unsure(failed, place)),
-                            Err(failed) => return Err(self.refused(connection, failed)),
-                            Ok(()) => {}
-                        }
-                    }
+                Ok(None) => {
                     self.connection = Some(connection);
+                    return Ok(());
+                }
+                Ok(Some(Begun { place, ends_segment })) => {
+                    match connection.batch("COMMIT") {
+                        Err(failed) if failed.is_away => return Err(Lost::Unsure(failed, place)),
+                        Err(failed) => return Err(self.refused(connection, failed)),
+                        Ok(()) => {}
+                    }
+                    match self.segments.keep.filter(|_| ends_segment) {
+                        Some(keep) => self.retire(connection, place.chain, keep),
+                        None => self.connection = Some(connection),
+                    }
                     return Ok(());
                 }
             }
         }
     }
 
-    fn refused(&mut self, mut connection: Connection, failed: Failed) -> Lost {
-        self.connection = connection.batch("ROLLBACK").is_ok().then_some(connection);
+    fn refused(&mut self, connection: Connection, failed: Failed) -> Lost {
+        self.roll_back(connection);
         Lost::Refused(failed)
+    }
+
+    fn roll_back(&mut self, mut connection: Connection) {
+        self.connection = connection.batch("ROLLBACK").is_ok().then_some(connection);
+    }
+
+    /// Drops the segments of a chain that are too many, where that can be done. In a transaction of its own: a role may be
+    /// allowed to write and not to drop, a full disk may have room for a record and not for that, and what is written
+    /// matters more.
+    fn retire(&mut self, mut connection: Connection, chain: u32, keep: u32) {
+        match drop_old(&mut connection, chain, keep).and_then(|()| connection.batch("COMMIT")) {
+            Ok(()) => self.connection = Some(connection),
+            Err(Failed { message, .. }) => {
+                tracing::error!(error = message, "old segments of the audit cannot be dropped; they stay");
+                self.roll_back(connection);
+            }
+        }
     }
 
     /// Whether the transaction that would end there is kept after all.
@@ -740,45 +795,61 @@ fn in_halves(objects: &[&[u8]], keep: &mut Attempt<'_>) -> Vec<Result<(), Lost>>
 
 /// What has gathered behind a job, as far as it is one transaction.
 fn gathered(first: Job, queue: &mpsc::Receiver<Job>) -> Vec<Job> {
-    let size = |job: &Job| job.object().map_or(0, <[u8]>::len);
-    let mut bytes = size(&first);
+    let mut bytes = first.bytes();
     let mut jobs = vec![first];
     while jobs.len() < BATCH && bytes < BATCH_BYTES {
         let Ok(job) = queue.try_recv() else { break };
-        bytes += size(&job);
+        bytes += job.bytes();
         jobs.push(job);
     }
     jobs
 }
 
-/// A transaction with these records, that is only to be committed, and where it ends; `None` where there are none.
+/// A transaction that is only to be committed.
+struct Begun {
+    /// Where it ends.
+    place: Place,
+    /// It goes on in another segment.
+    ends_segment: bool,
+}
+
+/// Begins a transaction with these records; `None` where there are none.
 fn begun(
     connection: &mut Connection,
     objects: &[&[u8]],
     segments: &Segments,
-) -> Result<Option<Place>, Failed> {
+) -> Result<Option<Begun>, Failed> {
     if objects.is_empty() {
         return Ok(None);
     }
-    let begin = match connection {
-        // Taken at once: a lock that is only asked for later could be refused in the middle.
-        Connection::Sqlite(_) => "BEGIN IMMEDIATE",
-        Connection::Postgres(_) => "BEGIN",
-    };
-    connection.batch(begin)?;
+    begin(connection)?;
     let mut head = free_chain(connection)?;
+    let segment = head.segment;
     let mut rows = Vec::with_capacity(objects.len());
     let now_ms = jiff::Timestamp::now().as_millisecond();
     for object in objects {
         if head.is_full(segments, now_ms) {
             head.next_segment();
-            insert(connection, head.chain, std::mem::take(&mut rows))?;
-            if let Some(note) = retire(connection, &head, segments)? {
-                rows.push(row(&mut head, &note.object(&now()), now_ms));
-            }
         }
         rows.push(row(&mut head, object, now_ms));
     }
+    move_on(connection, &head, rows)?;
+    Ok(head.known().map(|Known { sequence, digest, .. }| Begun {
+        place: Place { chain: head.chain, sequence, digest },
+        ends_segment: head.segment > segment,
+    }))
+}
+
+fn begin(connection: &mut Connection) -> Result<(), Failed> {
+    connection.batch(match connection {
+        // Taken at once: a lock that is only asked for later could be refused in the middle.
+        Connection::Sqlite(_) => "BEGIN IMMEDIATE",
+        Connection::Postgres(_) => "BEGIN",
+    })
+}
+
+/// Writes lines, and to where the chain has got with them.
+fn move_on(connection: &mut Connection, head: &Head, rows: Vec<Row>) -> Result<(), Failed> {
     insert(connection, head.chain, rows)?;
     let digest = head.digest.map(|digest| digest.to_hex().to_string());
     execute!(
@@ -791,15 +862,18 @@ fn begun(
         head.since,
         i64::from(head.chain)
     );
-    Ok(head.known().map(|Known { sequence, digest, .. }| Place { chain: head.chain, sequence, digest }))
+    Ok(())
 }
 
 /// Whether there is the line that would be there.
 fn has_line(connection: &mut Connection, place: Place) -> Result<bool, Failed> {
     let (chain, sequence) = (i64::from(place.chain), place.sequence.cast_signed());
     if let Connection::Postgres(it) = connection {
-        // The server may only now be committing it, and keeps the chain from all others until it has.
-        it.query("SELECT chain FROM aster_audit_chain WHERE chain = $1 FOR UPDATE", &[&chain])?;
+        // The server may only now be committing it, and keeps the chain from all others until it has. A chain that
+        // is made in it cannot be seen before, but nor can it be made again.
+        let wait = "INSERT INTO aster_audit_chain (chain, segment, sequence, digest, bytes, since_ms) \
+                    VALUES ($1, 1, 0, NULL, 0, 0) ON CONFLICT (chain) DO UPDATE SET chain = EXCLUDED.chain";
+        it.execute(wait, &[&chain])?;
     }
     let line = format!("SELECT {} FROM aster_audit WHERE chain = ?1 AND sequence = ?2", connection.lines());
     let mut found = false;
@@ -819,34 +893,9 @@ fn row(head: &mut Head, object: &[u8], unix_ms: i64) -> Row {
 
 /// The head of a chain that nobody else is writing to, which is ours until the transaction ends.
 fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
-    let skip = match connection {
-        // There is one writer at a time.
-        Connection::Sqlite(_) => "",
-        Connection::Postgres(_) => "FOR UPDATE SKIP LOCKED",
-    };
-    let free = format!(
-        "SELECT chain, segment, sequence, digest, bytes, since_ms FROM aster_audit_chain ORDER BY chain LIMIT 1 {skip}"
-    );
     loop {
-        let mut found = None;
-        rows!(
-            connection, &free, [],
-            (chain: i64, segment: i64, sequence: i64, digest: Option<String>, bytes: i64, since: i64) =>
-            found = Some((chain, segment, sequence, digest, bytes, since))
-        );
-        if let Some((chain, segment, sequence, digest, bytes, since)) = found {
-            let wrong = || {
-                let failed = Failed::of(format!("the head of chain {chain} cannot be read"));
-                Failed { is_away: true, ..failed }
-            };
-            return Ok(Head {
-                chain: u32::try_from(chain).map_err(|_| wrong())?,
-                segment: u32::try_from(segment).map_err(|_| wrong())?,
-                sequence: u64::try_from(sequence).map_err(|_| wrong())?,
-                digest: digest.map(|digest| Hash::from_hex(digest).map_err(|_| wrong())).transpose()?,
-                bytes: u64::try_from(bytes).map_err(|_| wrong())?,
-                since,
-            });
+        if let Some(head) = head(connection, "ORDER BY chain LIMIT 1", "SKIP LOCKED")? {
+            return Ok(head);
         }
         // All are taken, or there is none yet. Where another makes the same one, it is taken too.
         execute!(
@@ -856,6 +905,38 @@ fn free_chain(connection: &mut Connection) -> Result<Head, Failed> {
              ON CONFLICT DO NOTHING"
         );
     }
+}
+
+/// The head of the chain that is asked for, which is ours until the transaction ends. `otherwise` says what becomes of one that
+/// somebody else is writing to, and is waited for unless it does.
+fn head(connection: &mut Connection, which: &str, otherwise: &str) -> Result<Option<Head>, Failed> {
+    let lock = match connection {
+        // There is one writer at a time.
+        Connection::Sqlite(_) => String::new(),
+        Connection::Postgres(_) => format!("FOR UPDATE {otherwise}"),
+    };
+    let query = format!(
+        "SELECT chain, segment, sequence, digest, bytes, since_ms FROM aster_audit_chain {which} {lock}"
+    );
+    let mut found = None;
+    rows!(
+        connection, &query, [],
+        (chain: i64, segment: i64, sequence: i64, digest: Option<String>, bytes: i64, since: i64) =>
+        found = Some((chain, segment, sequence, digest, bytes, since))
+    );
+    let Some((chain, segment, sequence, digest, bytes, since)) = found else { return Ok(None) };
+    let wrong = || {
+        let failed = Failed::of(format!("the head of chain {chain} cannot be read"));
+        Failed { is_away: true, ..failed }
+    };
+    Ok(Some(Head {
+        chain: u32::try_from(chain).map_err(|_| wrong())?,
+        segment: u32::try_from(segment).map_err(|_| wrong())?,
+        sequence: u64::try_from(sequence).map_err(|_| wrong())?,
+        digest: digest.map(|digest| Hash::from_hex(digest).map_err(|_| wrong())).transpose()?,
+        bytes: u64::try_from(bytes).map_err(|_| wrong())?,
+        since,
+    }))
 }
 
 fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(), Failed> {
@@ -884,29 +965,12 @@ fn insert(connection: &mut Connection, chain: u32, rows: Vec<Row>) -> Result<(),
     Ok(())
 }
 
-/// Drops the segments that are too many, where that can be done: a role may be allowed to write and not to drop, and what is
-/// written matters more.
-fn retire(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
-    if segments.keep.is_none() {
-        return Ok(None);
-    }
-    connection.batch("SAVEPOINT retention")?;
-    let note = match drop_old(connection, head, segments) {
-        Ok(note) => note,
-        Err(Failed { message, .. }) => {
-            tracing::error!(error = message, "old segments of the audit cannot be dropped; they stay");
-            connection.batch("ROLLBACK TO SAVEPOINT retention")?;
-            None
-        }
-    };
-    connection.batch("RELEASE SAVEPOINT retention")?;
-    Ok(note)
-}
-
-/// Drops the segments that are too many; the note says so.
-fn drop_old(connection: &mut Connection, head: &Head, segments: &Segments) -> Result<Option<Note>, Failed> {
-    let Some(first) = segments.keep.and_then(|keep| head.segment.checked_sub(keep)) else { return Ok(None) };
-    let (chain, first) = (i64::from(head.chain), i64::from(first));
+/// Begins a transaction that drops the segments of a chain that are too many, and says so in the chain.
+fn drop_old(connection: &mut Connection, chain: u32, keep: u32) -> Result<(), Failed> {
+    begin(connection)?;
+    let Some(mut head) = head(connection, &format!("WHERE chain = {chain}"), "")? else { return Ok(()) };
+    let Some(first) = head.segment.checked_sub(keep).map(i64::from) else { return Ok(()) };
+    let chain = i64::from(chain);
     let last = format!(
         "SELECT {} FROM aster_audit WHERE chain = ?1 AND segment < ?2 ORDER BY sequence DESC LIMIT 1",
         connection.lines()
@@ -916,10 +980,10 @@ fn drop_old(connection: &mut Connection, head: &Head, segments: &Segments) -> Re
         note = Link::parse(line.as_bytes())
             .map(|link| Note::Dropped { before: link.sequence + 1, digest: blake3::hash(line.as_bytes()) });
     });
-    if note.is_some() {
-        execute!(connection, "DELETE FROM aster_audit WHERE chain = ?1 AND segment < ?2", chain, first);
-    }
-    Ok(note)
+    let Some(note) = note else { return Ok(()) };
+    execute!(connection, "DELETE FROM aster_audit WHERE chain = ?1 AND segment < ?2", chain, first);
+    let row = row(&mut head, &note.object(&now()), jiff::Timestamp::now().as_millisecond());
+    move_on(connection, &head, vec![row])
 }
 
 /// Reads what is in the database, and later what has come since.
@@ -936,7 +1000,9 @@ impl Reader {
     }
 
     pub(super) fn postgres(url: &str) -> io::Result<Self> {
-        Ok(Self { database: Arc::new(Database::postgres(url)?), read: BTreeMap::new() })
+        // A chain is one statement, which takes as long as it is read.
+        let database = Database::postgres(url, &["lock_timeout"])?;
+        Ok(Self { database: Arc::new(database), read: BTreeMap::new() })
     }
 
     /// The heads of the chains. Read before the lines, they are never ahead of them.
@@ -1094,6 +1160,29 @@ mod tests {
         assert_eq!([many(), many()], [BATCH, 1]);
     }
 
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.db");
+        let sink = Sql::sqlite(&path, Segments::default()).unwrap();
+        sink.connect().await.unwrap();
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let quarter = |number: usize| {
+            let text = " ".repeat(QUEUE_BYTES / 4);
+            format!("{{\"number\":{number},\"text\":\"{text}\"}}").into_bytes()
+        };
+        let send = |number: usize| sink.send(What::Keep { object: quarter(number), now: false });
+        let taken: Vec<usize> = (0..6).filter(|number| send(*number).is_ok()).collect();
+        assert_eq!(taken, [0, 1, 2, 3]);
+        other.execute_batch("COMMIT").unwrap();
+        sink.flush().await.unwrap();
+        // Whoever flushes is told before what that took is counted off, and whoever comes then is not.
+        sink.flush().await.unwrap();
+        send(6).unwrap().await.unwrap().unwrap();
+        assert_eq!((kept(&path), sink.lost()), (vec![0, 1, 2, 3, 6], 0));
+    }
+
     /// Brings records that no call depends on, and gives back what is said of each.
     fn bring(writer: &mut Writer, records: impl IntoIterator<Item = Vec<u8>>) -> Vec<io::Result<()>> {
         let (jobs, told): (Vec<Job>, Vec<_>) = records
@@ -1162,6 +1251,24 @@ mod tests {
         }
         assert!(bring(&mut writer, [numbered(5)])[0].is_ok());
         assert_eq!(kept(&path), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn only_records_that_nobody_hears_of_are_counted_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let away = folder.path().join("away");
+        std::fs::write(&away, "no folder").unwrap();
+        let mut writer = writer(&away.join("audit.db"));
+        let keep = || What::Keep { object: numbered(1), now: true };
+        let (done, told) = oneshot::channel();
+        let nobody = || oneshot::channel().0;
+        writer.serve(vec![
+            Job { what: keep(), done },
+            Job { what: keep(), done: nobody() },
+            Job { what: What::Connect, done: nobody() },
+        ]);
+        assert!(told.blocking_recv().unwrap().is_err());
+        assert_eq!(writer.lost.load(Ordering::Relaxed), 1);
     }
 
     #[test]
