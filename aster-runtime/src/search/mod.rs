@@ -202,6 +202,27 @@ mod tests {
         assert!(index.nearest("wether", Some("disk"), 3).is_empty(), "another server's word");
     }
 
+    /// Whoever lists a tool may make its texts as long as a definition may be.
+    #[test]
+    fn every_text_of_a_tool_is_read_from_its_start() {
+        let long = format!("{}zebra", "word ".repeat(1_000));
+        let short = "word zebra";
+        let by = |text: &str| {
+            [
+                json!({"name": "a", "title": text}),
+                json!({"name": "a", "description": text}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {text: {}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"description": text}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"enum": [text]}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"const": text}}}}),
+            ]
+        };
+        for (read, cut) in by(short).into_iter().zip(by(&long)) {
+            let found = |tool: &Value| ranked(&servers_view(vec![("s", vec![tool.clone()])]), "zebra").len();
+            assert_eq!((found(&read), found(&cut)), (1, 0), "{read}");
+        }
+    }
+
     #[test]
     fn an_updated_index_is_the_one_that_reading_all_makes() {
         let disk = part(

@@ -48,6 +48,10 @@ const MAX_MISTYPED: usize = 6;
 /// A shorter stem, in bytes, has no other forms: too many words begin with it.
 const MIN_FORM: usize = 3;
 
+/// How many terms that begin as a word does are looked at for its other forms. In 17,000 public tools no three letters begin
+/// more.
+const MAX_FORMS: usize = 1_024;
+
 /// How many words of a query are looked at; the bridge takes no more than 256 bytes.
 const MAX_WORDS: usize = 128;
 
@@ -202,7 +206,7 @@ impl Lexical {
     fn forms(&self, word: &str, language: Language) -> impl Iterator<Item = TermId> {
         let stem = language.stem(word);
         let starting = self.index.vocabulary().starting(&stem);
-        starting.filter(move |&term| {
+        starting.take(MAX_FORMS).filter(move |&term| {
             let text = self.index.text(term);
             text.len() == stem.len() || (stem.len() >= MIN_FORM && language.stem(text) == stem)
         })
@@ -345,7 +349,26 @@ fn is_plain_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::clues;
+    use serde_json::json;
+
+    use super::super::tests::servers_view;
+    use super::*;
+
+    /// Whoever has a tool with thousands of words that begin alike does not make each search look at them all.
+    #[test]
+    fn no_more_than_so_many_terms_are_looked_at_for_other_forms() {
+        let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+        let hostile: Vec<String> = (0..2_000)
+            .map(|number| format!("zebraa{}{}{}", letter(number / 676), letter(number / 26), letter(number)))
+            .collect();
+        let values = |values: &[String]| {
+            let definition = json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"enum": values}}}});
+            Lexical::new(&servers_view(vec![("s", vec![definition])]))
+        };
+        let forms = |of: &Lexical| of.forms("zebra", Language::Turkish).collect::<Vec<_>>().len();
+        assert_eq!(forms(&values(&["zebralar".to_owned()])), 1);
+        assert_eq!(forms(&values(&[hostile, vec!["zebralar".to_owned()]].concat())), 0);
+    }
 
     #[test]
     fn values_tell_what_takes_them() {
