@@ -109,6 +109,10 @@ impl Ranker for Current {
             let there_is_more = found.len() >= depth && depth < last.view.tools().len();
             let still_seen = |hit: Hit| Some(Hit { position: self.0.place(&last, hit.position)?, ..hit });
             let hits: Vec<Hit> = found.into_iter().filter_map(still_seen).take(limit).collect();
+            if hits.is_empty() && !there_is_more {
+                // What is new may match. An answer that found nothing can wait, and names the nearest words of the same tools.
+                return self.0.late.rank(query, server, limit);
+            }
             if hits.len() == limit || !there_is_more {
                 return hits;
             }
@@ -303,6 +307,34 @@ mod tests {
         assert_eq!(names(&next, &after, 9), ["list_files", "list_folders", "list_issues"]);
         assert!(next.0.last().is_none(), "it is let go of");
         assert!(next.0.late.made.get().unwrap().ours.is_some());
+    }
+
+    /// Else the answer would be that there is none, and that a word of its name is near.
+    #[test]
+    fn where_the_last_ranking_finds_nothing_the_next_is_waited_for() {
+        #[derive(Debug)]
+        struct Asked(mpsc::SyncSender<()>);
+        impl Ranker for Asked {
+            fn rank(&self, _: &str, _: Option<&str>, _: usize) -> Vec<Hit> {
+                self.0.send(()).unwrap();
+                Vec::new()
+            }
+        }
+        let (asked, was_asked) = mpsc::sync_channel(9);
+        let was_asked = Mutex::new(was_asked);
+        let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
+            if view.tools().len() == 1 {
+                return Arc::new(Asked(asked.clone()));
+            }
+            was_asked.lock().unwrap().recv().unwrap();
+            Arc::new(Lexical::new(view))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        let (before, after) = (view(&[("hub", &["a"])]), view(&[("hub", &["a", "create_invoice"])]));
+        let first = indexes.ranker(&before, None);
+        first.0.late.made.wait();
+        let next = indexes.ranker(&after, Some(&first));
+        assert_eq!(next.rank("invoice", None, 9).len(), 1);
     }
 
     #[test]
