@@ -1149,7 +1149,6 @@ impl HostSession {
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
             Span::current().record("gen_ai.tool.name", tool.id().as_str());
-            self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;
@@ -1173,6 +1172,7 @@ impl HostSession {
             self.ready(tool.id().server()).await;
             let listing = self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
+            self.session.note_executed(tool.id());
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
                 .with_client(options.client.map(|client| gate::discreet(&shared.gate.secrets, client)))
