@@ -202,6 +202,32 @@ mod tests {
         assert!(index.nearest("wether", Some("disk"), 3).is_empty(), "another server's word");
     }
 
+    /// What another server says more often or is nearer does not take the place of what the named one says.
+    #[test]
+    fn a_slip_is_mended_by_the_words_of_the_server_that_is_searched() {
+        let view = view(&[
+            ("a", &["list_folder", "zorbak_x", "zorbal_x", "zorbam_x"]),
+            ("b", &["list_fodder", "zorbap_y"]),
+        ]);
+        let index = Lexical::new(&view);
+        for (query, server, word) in [
+            ("folderr", Some("b"), "fodder"),
+            ("folderr", Some("a"), "folder"),
+            ("folderr", None, "folder"),
+            ("zorb", Some("b"), "zorbap"),
+        ] {
+            assert_eq!(index.nearest(query, server, 1), [word], "{query} of {server:?}");
+            let hits = index.rank(query, server, 9);
+            assert!(!hits.is_empty(), "{query} of {server:?}");
+            let first = hits[0].position;
+            let name = view.tools()[first].id().tool();
+            if query == "folderr" {
+                assert!(name.contains(word), "{query} of {server:?}: {name}");
+            }
+            assert_eq!(index.explain(query, first).len(), 1, "{query} of {server:?}");
+        }
+    }
+
     /// Whoever lists a tool may make its texts as long as a definition may be.
     #[test]
     fn every_text_of_a_tool_is_read_from_its_start() {

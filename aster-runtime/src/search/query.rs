@@ -85,7 +85,8 @@ fn is_whole(before: &[Raw], word: &str) -> bool {
 }
 
 impl Lexical {
-    pub(super) fn plan(&self, query: &str) -> Plan {
+    /// For a search of the tools in these places.
+    pub(super) fn plan(&self, query: &str, places: &Range<u32>) -> Plan {
         let words = self.words_of(query);
         let mut plan =
             Plan { groups: words.iter().map(|word| self.group(word)).collect(), ..Plan::default() };
@@ -93,7 +94,7 @@ impl Lexical {
         if plan.groups.len() <= MAX_MISTYPED {
             for (group, word) in plan.groups.iter_mut().zip(&words) {
                 if group.members.is_empty() {
-                    self.mend(group, word);
+                    self.mend(group, word, places);
                 }
             }
         }
@@ -237,7 +238,7 @@ impl Lexical {
     }
 
     /// A word that is nowhere: two in one, the start of one, or a slip of the hand.
-    fn mend(&self, group: &mut Group, word: &Word) {
+    fn mend(&self, group: &mut Group, word: &Word, places: &Range<u32>) {
         let stem = &word.stem;
         let letters = stem.chars().count();
         if letters < 3 || !stem.chars().all(char::is_alphanumeric) {
@@ -261,13 +262,14 @@ impl Lexical {
             }
         }
         let speller = &self.speller;
+        let is_there = |term| self.is_among(term, places);
         if self.settings.prefix > 0.0 && letters >= 4 {
-            for term in speller.completions(&self.index, stem) {
+            for term in speller.completions(&self.index, stem, is_there) {
                 self.add(group, term, self.settings.prefix);
             }
         }
         if group.members.is_empty() && self.settings.typo > 0.0 && stem.chars().all(char::is_alphabetic) {
-            for (term, slips) in speller.corrections(&self.index, stem) {
+            for (term, slips) in speller.corrections(&self.index, stem, is_there) {
                 let weight = if slips == 1 { self.settings.typo } else { 0.7 * self.settings.typo };
                 self.add(group, term, weight);
             }
@@ -276,21 +278,28 @@ impl Lexical {
 
     /// The words of the tools in these places that a query's are most like, for an answer that found nothing.
     pub(super) fn nearest_words(&self, query: &str, places: &Range<u32>, limit: usize) -> Vec<String> {
-        let is_there =
-            |term: &TermId| self.index.postings().of(*term).any(|(tool, _)| places.contains(&tool));
+        let is_there = |term| self.is_among(term, places);
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
-            let speller = &self.speller;
-            let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
-            let terms = terms.chain(speller.completions(&self.index, &word.stem));
-            for term in terms.filter(is_there).take(2) {
-                let text = self.index.text(term).to_owned();
-                if nearest.len() < limit && !nearest.contains(&text) {
-                    nearest.push(text);
+            let corrections = self.speller.corrections(&self.index, &word.stem, is_there);
+            let completions = self.speller.completions(&self.index, &word.stem, is_there);
+            let terms = corrections.into_iter().map(|(term, _)| term).chain(completions);
+            for term in terms.take(2) {
+                if nearest.len() == limit {
+                    return nearest;
+                }
+                let whole = self.index.text(term).to_owned();
+                if !nearest.contains(&whole) {
+                    nearest.push(whole);
                 }
             }
         }
         nearest
+    }
+
+    /// Whether a term occurs in the tools in these places.
+    fn is_among(&self, term: TermId, places: &Range<u32>) -> bool {
+        places.len() == self.view.tools().len() || self.index.postings().is_among(term, places)
     }
 
     fn meaning_of(&self, words: &[Word]) -> Vec<i8> {
