@@ -202,6 +202,15 @@ mod tests {
         assert!(index.nearest("wether", Some("disk"), 3).is_empty(), "another server's word");
     }
 
+    #[test]
+    fn what_was_near_is_told_in_whole_words() {
+        let english = json!({"name": "x", "description": "Lists Repositories."});
+        let turkish = json!({"name": "y", "description": "Kümeleri gösterir, ne olarak çok."});
+        let index = Lexical::new(&servers_view(vec![("hub", vec![english, turkish])]));
+        assert_eq!(index.nearest("repositroy", None, 3), ["repositories"]);
+        assert_eq!(index.nearest("kumw", None, 3), ["kümeleri"], "by the rules of the text's language");
+    }
+
     /// What another server says more often or is nearer does not take the place of what the named one says.
     #[test]
     fn a_slip_is_mended_by_the_words_of_the_server_that_is_searched() {

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::index::TermId;
+use super::fields::texts;
+use super::index::{TermId, server_of};
 use super::language::{Guess, Language, function_word, is_stop};
 use super::table::Kind;
 use super::{Lexical, tokens};
@@ -288,7 +289,7 @@ impl Lexical {
                 if nearest.len() == limit {
                     return nearest;
                 }
-                let whole = self.index.text(term).to_owned();
+                let whole = self.whole_word(term, places);
                 if !nearest.contains(&whole) {
                     nearest.push(whole);
                 }
@@ -300,6 +301,31 @@ impl Lexical {
     /// Whether a term occurs in the tools in these places.
     fn is_among(&self, term: TermId, places: &Range<u32>) -> bool {
         places.len() == self.view.tools().len() || self.index.postings().is_among(term, places)
+    }
+
+    /// A word of the tools in these places whose stem a term is, as the first of them has it.
+    fn whole_word(&self, term: TermId, places: &Range<u32>) -> String {
+        let stem = self.index.text(term);
+        let is_whole = |word: &str| {
+            let may_be = word.as_bytes().first() == stem.as_bytes().first() || !word.is_ascii();
+            let mut languages = [Language::English].into_iter().chain(self.index.languages().iter().copied());
+            word == stem || (self.settings.stems && may_be && languages.any(|one| one.stem(word) == stem))
+        };
+        let mut whole = None;
+        let mut tools = self.index.postings().of(term).map(|(tool, _)| tool);
+        if let Some(tool) = tools.find(|tool| places.contains(tool)) {
+            let tool = &self.view.tools()[tool as usize];
+            texts(tool, server_of(&self.view, tool), &mut |field, text| {
+                if whole.is_none() && self.settings.fields[field as usize] > 0.0 {
+                    tokens::words(text, &mut |word| {
+                        if whole.is_none() && is_whole(word) {
+                            whole = Some(word.to_owned());
+                        }
+                    });
+                }
+            });
+        }
+        whole.unwrap_or_else(|| stem.to_owned())
     }
 
     fn meaning_of(&self, words: &[Word]) -> Vec<i8> {
