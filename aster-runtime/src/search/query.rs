@@ -132,6 +132,9 @@ impl Lexical {
         let keep_all = raw.iter().all(|word| stop(word.function_word));
         let mut words: Vec<Word> = Vec::new();
         for Raw { text, function_word, whole } in raw {
+            if words.len() == MAX_WORDS {
+                break;
+            }
             if !keep_all && stop(function_word) {
                 continue;
             }
@@ -144,7 +147,6 @@ impl Lexical {
                 words.push(Word { text, stem, weight: 1.0 });
             }
         }
-        words.truncate(MAX_WORDS);
         if self.settings.clues > 0.0 {
             for clue in clues(query) {
                 let stem = Language::English.stem(clue);
@@ -386,7 +388,7 @@ fn is_plain_number(word: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::servers_view;
+    use super::super::tests::{servers_view, view};
     use super::*;
 
     /// Whoever has a tool with thousands of words that begin alike does not make each search look at them all.
@@ -403,6 +405,13 @@ mod tests {
         let forms = |of: &Lexical| of.forms("zebra", Language::Turkish).collect::<Vec<_>>().len();
         assert_eq!(forms(&values(&["zebralar".to_owned()])), 1);
         assert_eq!(forms(&values(&[hostile, vec!["zebralar".to_owned()]].concat())), 0);
+    }
+
+    #[test]
+    fn a_text_is_looked_up_by_its_first_words() {
+        let lexical = Lexical::new(&view(&[("s", &["a"])]));
+        let words: Vec<String> = (0..=MAX_WORDS).map(|number| format!("x{number}y")).collect();
+        assert_eq!(lexical.words_of(&words.join("_")).len(), MAX_WORDS);
     }
 
     #[test]
