@@ -1038,7 +1038,9 @@ impl HostSession {
                 let hits: Vec<Vec<String>> =
                     answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                 if !request.query.is_empty() {
-                    self.shared.audit.searched(&self.session, options.client(), hits.len());
+                    // A page after the last has none, which does not mean that there is none.
+                    let total = answer["total"].as_u64().unwrap_or_default() as usize;
+                    self.shared.audit.searched(&self.session, options.client(), hits.len().max(total));
                 }
                 self.session.note_search(&request.query, request.server.as_deref(), request.offset, hits);
                 Ok(answer)

@@ -134,6 +134,19 @@ async fn what_is_refused_is_not_executed() {
     assert_eq!((counts.described_then_executed, counts.executed_ranks[0]), (1, 1));
 }
 
+#[tokio::test]
+async fn a_page_after_the_last_is_no_empty_search() {
+    let host = Host::builder().catalogue(catalogue![desk::SERVER]).build().await.unwrap();
+    let session = host.session(Profile::new("clerk")).unwrap();
+    for (query, offset) in [("keep", 0), ("keep", 9), ("add numbers", 9)] {
+        session.call(&json!({"action": "search", "query": query, "offset": offset})).await;
+    }
+    assert_eq!((host.stats().searches, host.stats().empty_searches), (3, 0));
+    session.call(&json!({"action": "search", "query": "zebra", "offset": 9})).await;
+    session.call(&json!({"action": "search", "query": "zebra"})).await;
+    assert_eq!(host.stats().empty_searches, 2);
+}
+
 #[test]
 fn counts_are_exposed_as_prometheus_reads_them() {
     let mut stats = Stats::default();
