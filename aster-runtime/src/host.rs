@@ -1038,7 +1038,9 @@ impl HostSession {
                 let hits: Vec<Vec<String>> =
                     answer["tools"].as_array().into_iter().flatten().map(ids).collect();
                 if !request.query.is_empty() {
-                    self.shared.audit.searched(&self.session, options.client(), hits.len());
+                    // A page after the last has none, which does not mean that there is none.
+                    let total = answer["total"].as_u64().unwrap_or_default() as usize;
+                    self.shared.audit.searched(&self.session, options.client(), hits.len().max(total));
                 }
                 self.session.note_search(&request.query, request.server.as_deref(), request.offset, hits);
                 Ok(answer)
@@ -1149,7 +1151,6 @@ impl HostSession {
             let (tool, arguments) = target.resolve(&sight)?;
             trail.resolved(tool);
             Span::current().record("gen_ai.tool.name", tool.id().as_str());
-            self.session.note_executed(tool.id());
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;
@@ -1175,6 +1176,7 @@ impl HostSession {
             }
             let listing = self.check_unchanged(&admitted)?;
             trail.intent(&admitted).await?;
+            self.session.note_executed(tool.id());
             let context = ToolContext::new(Arc::clone(&self.session), call_id)
                 .with_cancellation(options.cancellation.child_token())
                 .with_client(options.client.map(|client| gate::discreet(&shared.gate.secrets, client)))

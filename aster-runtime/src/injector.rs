@@ -19,7 +19,7 @@ use crate::id::{self, ToolId};
 use crate::inject::{self, ConfigError, Injection, ProgressiveConfig};
 use crate::provider::Provider;
 use crate::scope::{Scope, View};
-use crate::search::{Ranker, default_ranker};
+use crate::search::{MAX_QUERY_BYTES, Ranker, default_ranker};
 use crate::tool::kind;
 
 /// One tool of a host's own list.
@@ -88,14 +88,19 @@ impl McpCatalog {
         found.ok().map(|at| &self.tools[at])
     }
 
-    /// The tools that match a query, best first; for an empty one all, by id.
+    /// The tools that match a query, best first; for an empty one all, by id. Of a query that is longer than
+    /// [`MAX_QUERY_BYTES`] the start is read.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolMatch> {
         let tools = self.view.tools();
         if query.trim().is_empty() {
             return tools.iter().take(limit).map(|tool| ToolMatch::new(tool, None)).collect();
         }
-        let hits = self.ranker.rank(query, None, limit);
+        let mut end = query.len().min(MAX_QUERY_BYTES);
+        while !query.is_char_boundary(end) {
+            end -= 1;
+        }
+        let hits = self.ranker.rank(&query[..end], None, limit);
         hits.iter().map(|hit| ToolMatch::new(&tools[hit.position], None)).collect()
     }
 
@@ -386,6 +391,14 @@ mod tests {
         marked.input_schema = json!({"type": "object", "properties": {"required": ["a"]}});
         let error = McpCatalog::new([marked, tool("s", "b")]).unwrap_err();
         assert!(error.to_string().contains("s/#a: the input schema is not valid"), "{error}");
+    }
+
+    #[test]
+    fn the_end_of_an_endless_query_is_not_read() {
+        let catalog = McpCatalog::new([tool("a", "zebra"), tool("a", "x")]).unwrap();
+        let padded = |bytes: usize| format!("{}zebra", "ö ".repeat(bytes / 3));
+        assert_eq!(catalog.search(&padded(30), 5)[0].id, "a/zebra");
+        assert!(catalog.search(&padded(300), 5).is_empty());
     }
 
     #[test]

@@ -410,7 +410,8 @@ impl Session {
     /// Notes a search: what was asked, of which server, and the hits that it found, best first, after the `offset` ones
     /// before them; each with the ids that it shows: its own, and those of the same tool on other servers. With an `offset` and
     /// the query and server of the search before it is a further page of that one; else it is a search of its own. Without a
-    /// word in the query it is none, and what is done afterwards follows none.
+    /// word in the query it is none, and what is done afterwards follows none. One with an `offset` is never an empty one: what
+    /// there is may be before it.
     pub fn note_search(
         &self,
         query: &str,
@@ -435,7 +436,7 @@ impl Session {
         }
         if !is_page {
             searches.counts.searches += 1;
-            searches.counts.empty += u32::from(searches.found.is_empty());
+            searches.counts.empty += u32::from(offset == 0 && searches.found.is_empty());
         }
     }
 
@@ -553,8 +554,10 @@ mod tests {
         session.note_executed(&ToolId::new("s", "three"));
         let counts = session.search_counts();
         assert_eq!((counts.searches, counts.empty, counts.followed, counts.abandoned()), (3, 1, 2, 0));
+        session.note_search("d", None, 7, []);
+        assert_eq!(session.search_counts().empty, 1, "what is before it is not known");
         session.note_search("c", Some("s"), 1, hit("s/four"));
-        assert_eq!(session.search_counts().searches, 4, "of one server it is another");
+        assert_eq!(session.search_counts().searches, 5, "of one server it is another");
         session.note_executed(&ToolId::new("s", "three"));
         assert_eq!(session.search_counts().executed, 1, "it is no tool of the last search");
     }

@@ -118,6 +118,35 @@ async fn a_record_has_everything() {
     assert_eq!((stats.outcomes.get(Outcome::Ok), stats.denials.get(Check::Scope)), (1, 1));
 }
 
+#[tokio::test]
+async fn what_is_refused_is_not_executed() {
+    let host = Host::builder().catalogue(catalogue![desk::SERVER]).build().await.unwrap();
+    let session = host.session(Profile::new("clerk").require_describe(true)).unwrap();
+    let add = json!({"action": "execute", "name": "desk/add", "arguments": {"a": 1, "b": 2}});
+    session.call(&json!({"action": "search", "query": "add numbers"})).await;
+    session.call(&add).await;
+    assert_eq!(session.session().search_counts().executed, 0, "it was not described");
+    session.call(&json!({"action": "describe", "name": "desk/add"})).await;
+    session.call(&json!({"action": "execute", "name": "desk/add", "arguments": {"a": "one"}})).await;
+    assert_eq!(session.session().search_counts().executed, 0, "the arguments do not fit");
+    session.call(&add).await;
+    let counts = session.session().search_counts();
+    assert_eq!((counts.described_then_executed, counts.executed_ranks[0]), (1, 1));
+}
+
+#[tokio::test]
+async fn a_page_after_the_last_is_no_empty_search() {
+    let host = Host::builder().catalogue(catalogue![desk::SERVER]).build().await.unwrap();
+    let session = host.session(Profile::new("clerk")).unwrap();
+    for (query, offset) in [("keep", 0), ("keep", 9), ("add numbers", 9)] {
+        session.call(&json!({"action": "search", "query": query, "offset": offset})).await;
+    }
+    assert_eq!((host.stats().searches, host.stats().empty_searches), (3, 0));
+    session.call(&json!({"action": "search", "query": "zebra", "offset": 9})).await;
+    session.call(&json!({"action": "search", "query": "zebra"})).await;
+    assert_eq!(host.stats().empty_searches, 2);
+}
+
 #[test]
 fn counts_are_exposed_as_prometheus_reads_them() {
     let mut stats = Stats::default();

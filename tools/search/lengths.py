@@ -1,6 +1,6 @@
 """Counts how many words each field of public tools has on average: what `AVERAGE_LENGTHS` of `fields.rs` is rounded from.
 
-    python lengths.py FOLDER/*/tools.jsonl FOLDER/toucan_pool.tools.jsonl.gz
+    python lengths.py FOLDER/mcp_mix/tools.jsonl
 """
 
 import collections

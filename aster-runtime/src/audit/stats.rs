@@ -1,6 +1,6 @@
 //! What records come to: calls and how they ended, refusals, failures, searches and what they led to.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hash};
 
@@ -109,20 +109,33 @@ impl<K: Serialize> Serialize for Counts<K> {
 /// What stands for the last of what was done and may be followed: tools that were described, sessions that searched.
 #[derive(Debug, Clone, Default)]
 struct Recent {
-    order: VecDeque<u64>,
-    known: HashSet<u64>,
+    /// In the order in which they came, each with its number; also what is no longer known.
+    order: VecDeque<(u64, u64)>,
+    /// Each with its number.
+    known: HashMap<u64, u64>,
+    next: u64,
 }
 
 impl Recent {
     fn insert(&mut self, key: u64) {
-        if self.known.insert(key) {
-            self.order.push_back(key);
+        if self.known.contains_key(&key) {
+            return;
         }
+        self.known.insert(key, self.next);
+        self.order.push_back((key, self.next));
+        self.next += 1;
         if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
+            && let Some((oldest, number)) = self.order.pop_front()
+            // What was followed and came again has another number by now, and stays.
+            && self.known.get(&oldest) == Some(&number)
         {
             self.known.remove(&oldest);
         }
+    }
+
+    /// Forgets what was followed. Whether it was known.
+    fn remove(&mut self, key: u64) -> bool {
+        self.known.remove(&key).is_some()
     }
 }
 
@@ -143,7 +156,7 @@ impl Stats {
             Stage::Describe => {
                 self.described += record.described.len() as u64;
                 if !record.described.is_empty() {
-                    let searched = self.searching.known.remove(&key(&record.session));
+                    let searched = self.searching.remove(key(&record.session));
                     self.described_searches += u64::from(searched);
                 }
                 for tool in &record.described {
@@ -152,7 +165,7 @@ impl Stats {
             }
             Stage::Intent => {
                 let Some(tool) = &record.tool else { return };
-                let executed = self.recent.known.remove(&key((&record.session, tool)));
+                let executed = self.recent.remove(key((&record.session, tool)));
                 self.described_then_executed += u64::from(executed);
             }
             Stage::Outcome => self.add_outcome(record),
@@ -290,5 +303,38 @@ impl Metric<'_> {
             let _ = write!(self.text, "{}{label}=\"{value}\"", if at == 0 { '{' } else { ',' });
         }
         let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(mut fields: Value) -> Record {
+        for (field, value) in [("time", "2026-11-30T12:00:00Z"), ("session", "s"), ("agent", "a")] {
+            fields[field] = json!(value);
+        }
+        serde_json::from_value(fields).unwrap()
+    }
+
+    /// One session that goes on for long is followed as long as it does.
+    #[test]
+    fn what_follows_what_is_counted_however_often() {
+        let [search, describe, intent] = [
+            json!({"stage": "search", "found": 1}),
+            json!({"stage": "describe", "described": ["desk/keep"]}),
+            json!({"stage": "intent", "tool": "desk/keep"}),
+        ]
+        .map(record);
+        let mut stats = Stats::default();
+        let rounds = REMEMBERED as u64 + 10;
+        for _ in 0..rounds {
+            stats.add(&search);
+            stats.add(&describe);
+            stats.add(&intent);
+        }
+        assert_eq!((stats.described_searches, stats.described_then_executed), (rounds, rounds));
     }
 }

@@ -163,6 +163,13 @@ pub(super) fn with_servers(view: &View) -> impl Iterator<Item = (&Arc<Tool>, Opt
     })
 }
 
+/// The server of a tool of the view.
+pub(super) fn server_of<'a>(view: &'a View, tool: &Tool) -> Option<&'a Server> {
+    let servers = view.servers();
+    let found = servers.binary_search_by(|server| server.name.as_str().cmp(tool.id().server()));
+    found.ok().map(|at| &servers[at])
+}
+
 /// A word as it stands in texts, looked at once.
 struct Raw {
     text: Box<str>,

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::{Hit, Lexical, Ranker};
 use crate::scope::View;
@@ -12,6 +12,8 @@ const MANY: usize = 100;
 
 /// Makes a ranking of a view. The second argument makes ours of the same view, from what an earlier one knows, for a ranking
 /// that is [fused](super::Fused) with it.
+///
+/// It is called on a thread of its own, outside any runtime, and where it panicked again by the next search.
 pub type MakeRanker = dyn Fn(&View, &dyn Fn() -> Arc<Lexical>) -> Arc<dyn Ranker> + Send + Sync;
 
 /// The rankings of the views that someone holds. Views that show the same tools share one; a view that nobody holds any
@@ -44,27 +46,25 @@ impl Indexes {
     ///
     /// A host's own, one of many tools, and one of a like view that has been searched are made aside, from what an earlier one
     /// knows; any other is made when it is first asked. Until one is there that is made aside, `last` answers in its place with
-    /// what of it is still to be seen, where there is one: the ranking of what the same session saw before.
+    /// what of it is still to be seen, where there is one and it finds something: the ranking of what the same session saw
+    /// before. One that could not be made aside is made by who asks next.
     #[must_use]
     pub fn ranker(&self, view: &View, last: Option<&Current>) -> Current {
         let (late, aside) = self.late(view);
-        let last = last.and_then(Current::made).filter(|last| !Arc::ptr_eq(last, &late));
-        if self.own.is_some() && last.is_none() {
-            // What is made is made here, where no lock is held: who wants another view does not wait for it.
-            late.ranker();
-        } else if aside {
-            let made = Arc::clone(&late);
-            let make = move || {
-                made.ranker();
-            };
-            if std::thread::Builder::new().name("aster-index".to_owned()).spawn(make).is_err() {
-                // There is no thread to be had.
-                late.ranker();
-            }
-        }
+        let current = Arc::new(Meanwhile { late, last: Mutex::default() });
         // Of a few tools the next index is there as soon as the answer of the last would be.
-        let last = last.filter(|_| self.own.is_some() || view.tools().len() >= MANY);
-        Current(Arc::new(Meanwhile { late, last: Mutex::new(last) }))
+        if self.own.is_some() || view.tools().len() >= MANY {
+            let last = last.and_then(Current::made).filter(|last| !Arc::ptr_eq(last, &current.late));
+            current.let_answer(last);
+        }
+        if aside {
+            // What is made by a host is made where no lock is held: who wants another view does not wait for it.
+            let aside = Aside(Arc::clone(&current.late));
+            let make = move || aside.make();
+            // Where there is no thread to be had, who first asks makes it.
+            drop(std::thread::Builder::new().name("aster-index".to_owned()).spawn(make));
+        }
+        Current(current)
     }
 
     /// The ranking of a view, made or not, and whether it is now to be made aside.
@@ -83,6 +83,7 @@ impl Indexes {
             own: self.own.clone(),
             before: Mutex::new(before),
             made: OnceLock::new(),
+            waiting: Mutex::new(aside.then(Vec::new)),
         });
         held.push(Held { view: view.clone(), late: Arc::downgrade(&late) });
         (late, aside)
@@ -109,6 +110,10 @@ impl Ranker for Current {
             let there_is_more = found.len() >= depth && depth < last.view.tools().len();
             let still_seen = |hit: Hit| Some(Hit { position: self.0.place(&last, hit.position)?, ..hit });
             let hits: Vec<Hit> = found.into_iter().filter_map(still_seen).take(limit).collect();
+            if hits.is_empty() && !there_is_more {
+                // What is new may match. An answer that found nothing can wait, and names the nearest words of the same tools.
+                return self.0.late.rank(query, server, limit);
+            }
             if hits.len() == limit || !there_is_more {
                 return hits;
             }
@@ -133,24 +138,26 @@ impl Ranker for Current {
 #[derive(Debug)]
 struct Meanwhile {
     late: Arc<Late>,
+    /// Let go of when the ranking is made, or could not be.
     last: Mutex<Option<Arc<Late>>>,
 }
 
 impl Meanwhile {
+    /// Has `last` answer for as long as the ranking is made aside.
+    fn let_answer(self: &Arc<Self>, last: Option<Arc<Late>>) {
+        if let Some(waiting) = &mut *self.late.waiting() {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
+            waiting.push(Arc::downgrade(self));
+        }
+    }
+
     fn last(&self) -> Option<Arc<Late>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What answers now in the place of the ranking; `None` where this one is made, or there is none before it.
     fn stand_in(&self) -> Option<Arc<Late>> {
-        if !self.late.is_made() {
-            return self.last();
-        }
-        // It is let go of. Nobody waits for that.
-        if let Ok(mut last) = self.last.try_lock() {
-            *last = None;
-        }
-        None
+        if self.late.is_made() { None } else { self.last() }
     }
 
     /// The place of a tool that the last ranking found in what is seen now, if it still is.
@@ -167,6 +174,28 @@ pub(super) struct Late {
     /// What it is made from; let go of when it is made.
     before: Mutex<Option<Arc<Late>>>,
     made: OnceLock<Made>,
+    /// Those in whose place the last one answers; `None` where nobody makes it aside, or no longer.
+    waiting: Mutex<Option<Vec<Weak<Meanwhile>>>>,
+}
+
+/// That a ranking is made aside. When this is dropped it is made or, after a panic, will not be: in either case nothing else
+/// answers in its place any longer, and what did goes here and not where somebody waits for an answer.
+struct Aside(Arc<Late>);
+
+impl Aside {
+    fn make(&self) {
+        self.0.ranker();
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let waiting = self.0.waiting().take();
+        for current in waiting.into_iter().flatten().filter_map(|current| current.upgrade()) {
+            let last = current.last.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(last);
+        }
+    }
 }
 
 /// A ranking that is made.
@@ -184,7 +213,17 @@ impl fmt::Debug for Late {
 
 impl Late {
     pub(super) fn new(view: &View) -> Self {
-        Self { view: view.clone(), own: None, before: Mutex::default(), made: OnceLock::new() }
+        Self {
+            view: view.clone(),
+            own: None,
+            before: Mutex::default(),
+            made: OnceLock::new(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Vec<Weak<Meanwhile>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_made(&self) -> bool {
@@ -225,6 +264,7 @@ impl Ranker for Late {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::{Duration, Instant};
 
     use serde_json::json;
 
@@ -283,6 +323,7 @@ mod tests {
         let before = view(&[("disk", &["list_disks", "list_folders"]), ("hub", &["list_issues"])]);
         let after = view(&[("disk", &["list_files", "list_folders"]), ("hub", &["list_issues"])]);
         let first = indexes.ranker(&before, None);
+        first.0.late.made.wait();
         let names = |current: &Current, view: &View, limit| {
             let hits = current.rank("list", None, limit);
             let mut names: Vec<_> =
@@ -300,9 +341,77 @@ mod tests {
         drop(first);
         go_on.send(()).unwrap();
         next.0.late.made.wait();
+        until("it is let go of, by whoever made the next", || next.0.last().is_none());
         assert_eq!(names(&next, &after, 9), ["list_files", "list_folders", "list_issues"]);
-        assert!(next.0.last().is_none(), "it is let go of");
         assert!(next.0.late.made.get().unwrap().ours.is_some());
+    }
+
+    /// Else the answer would be that there is none, and that a word of its name is near.
+    #[test]
+    fn where_the_last_ranking_finds_nothing_the_next_is_waited_for() {
+        #[derive(Debug)]
+        struct Asked(mpsc::SyncSender<()>);
+        impl Ranker for Asked {
+            fn rank(&self, _: &str, _: Option<&str>, _: usize) -> Vec<Hit> {
+                self.0.send(()).unwrap();
+                Vec::new()
+            }
+        }
+        let (asked, was_asked) = mpsc::sync_channel(9);
+        let was_asked = Mutex::new(was_asked);
+        let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
+            if view.tools().len() == 1 {
+                return Arc::new(Asked(asked.clone()));
+            }
+            was_asked.lock().unwrap().recv().unwrap();
+            Arc::new(Lexical::new(view))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        let (before, after) = (view(&[("hub", &["a"])]), view(&[("hub", &["a", "create_invoice"])]));
+        let first = indexes.ranker(&before, None);
+        first.0.late.made.wait();
+        let next = indexes.ranker(&after, Some(&first));
+        assert_eq!(next.rank("invoice", None, 9).len(), 1);
+    }
+
+    /// Who looks at what there is, or calls it, need not search.
+    #[test]
+    fn a_hosts_ranking_is_made_aside() {
+        let (made, made_by) = mpsc::channel();
+        let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
+            made.send(std::thread::current().id()).unwrap();
+            Arc::new(Lexical::new(view))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        let current = indexes.ranker(&view(&[("hub", &["create_issue"])]), None);
+        assert_ne!(made_by.recv().unwrap(), std::thread::current().id());
+        assert_eq!(current.rank("issue", None, 9).len(), 1);
+    }
+
+    #[test]
+    fn a_ranking_that_could_not_be_made_is_made_by_the_next_search() {
+        let fails = std::sync::atomic::AtomicBool::new(true);
+        let make = move |view: &View, _: &dyn Fn() -> Arc<Lexical>| -> Arc<dyn Ranker> {
+            let fails = view.tools().len() == 2 && fails.swap(false, std::sync::atomic::Ordering::Relaxed);
+            assert!(!fails, "the first time it fails");
+            Arc::new(Lexical::new(view))
+        };
+        let indexes = Indexes::of(Arc::new(make));
+        let (before, after) = (view(&[("hub", &["list_a"])]), view(&[("hub", &["list_a", "list_b"])]));
+        let first = indexes.ranker(&before, None);
+        first.0.late.made.wait();
+        let next = indexes.ranker(&after, Some(&first));
+        until("the last does not answer for ever", || next.0.last().is_none());
+        assert_eq!(next.rank("list", None, 9).len(), 2);
+    }
+
+    /// Waits for what another thread is about to do.
+    fn until(what: &str, is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
@@ -340,7 +449,12 @@ mod tests {
         };
         let indexes = Indexes::of(Arc::new(make));
         std::thread::scope(|threads| {
-            let slow = [(), ()].map(|()| threads.spawn(|| indexes.ranker(&slow, None)));
+            let search = || {
+                let current = indexes.ranker(&slow, None);
+                current.rank("issue", None, 1);
+                current
+            };
+            let slow = [(), ()].map(|()| threads.spawn(search));
             has_begun.recv().unwrap();
             assert_eq!(indexes.ranker(&quick, None).rank("read", None, 1).len(), 1);
             go_on.send(()).unwrap();

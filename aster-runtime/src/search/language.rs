@@ -23,6 +23,9 @@ pub(super) enum Language {
 
 use Language::{Dutch, English, French, German, Italian, Portuguese, Russian, Spanish, Turkish};
 
+/// What is longer, in bytes, is no word that has endings: to look for them again and again would take the square of its length.
+const MAX_STEMMED: usize = 64;
+
 impl Language {
     /// All but English, in which everything is looked up first.
     pub(super) const FOREIGN: [Self; 8] =
@@ -42,12 +45,14 @@ impl Language {
         })
     }
 
-    /// The stem of a lower-case word, without accents. Porter2 for English; what has digits in it stays.
+    /// The stem of a lower-case word, without accents. Porter2 for English; what has digits in it stays, and what is too long
+    /// for a word loses its accents alone.
     pub(super) fn stem(self, word: &str) -> String {
         if word.len() < 3 || word.bytes().any(|b| b.is_ascii_digit()) {
             return word.to_owned();
         }
         let stem = match self {
+            _ if word.len() > MAX_STEMMED => word.to_owned(),
             Turkish => turkish_stem(word),
             _ => self.stemmer().stem(word).into_owned(),
         };
@@ -235,5 +240,14 @@ mod tests {
         }
         assert_eq!(Spanish.stem("canciones"), Spanish.stem("canción"));
         assert_eq!(English.stem("sha256s"), "sha256s");
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_word_keeps_its_endings() {
+        for language in Language::FOREIGN.into_iter().chain([English]) {
+            let long = format!("zebra{}s", "ma".repeat(40));
+            assert_eq!(language.stem(&long), long, "{language:?}");
+        }
+        assert_eq!(Turkish.stem(&format!("ş{}", "ma".repeat(40))), format!("s{}", "ma".repeat(40)));
     }
 }

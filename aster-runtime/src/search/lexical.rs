@@ -23,7 +23,7 @@ thread_local! {
 /// BM25 over the fields of a tool, with groups of words for each word of a query, and exact names first.
 #[derive(Debug)]
 pub struct Lexical {
-    view: View,
+    pub(super) view: View,
     pub(super) settings: Settings,
     pub(super) table: WordTable,
     pub(super) index: Index,
@@ -114,12 +114,29 @@ impl Lexical {
         }
         if all > 0.0 { said / all } else { 0.0 }
     }
+
+    /// The words of a query that count for a tool, where one server's tools are searched, or all.
+    fn words_found(&self, query: &str, position: usize, server: Option<&str>) -> Vec<String> {
+        let plan = self.plan(query, &self.places(server));
+        let tool = position as u32;
+        let found = |member: &&Member| self.index.postings().find(member.term, tool).is_some();
+        let strength = |member: &Member| member.weight * member.idf;
+        let best = |group: &Group| {
+            let best =
+                group.members.iter().filter(found).max_by(|a, b| strength(a).total_cmp(&strength(b)))?;
+            if best.weight >= 1.0 {
+                return Some(group.word.clone());
+            }
+            Some(format!("{} (as {})", group.word, self.index.text(best.term)))
+        };
+        plan.groups.iter().filter_map(best).collect()
+    }
 }
 
 impl Ranker for Lexical {
     fn rank(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<Hit> {
-        let plan = self.plan(query);
         let places = self.places(server);
+        let plan = self.plan(query, &places);
         let bounds = Bounds {
             query_coverage: self.settings.query_coverage / plan.idf.max(1e-6),
             name_coverage: self.settings.name_coverage,
@@ -147,19 +164,12 @@ impl Ranker for Lexical {
     }
 
     fn explain(&self, query: &str, position: usize) -> Vec<String> {
-        let plan = self.plan(query);
-        let tool = position as u32;
-        let found = |member: &&Member| self.index.postings().find(member.term, tool).is_some();
-        let strength = |member: &Member| member.weight * member.idf;
-        let best = |group: &Group| {
-            let best =
-                group.members.iter().filter(found).max_by(|a, b| strength(a).total_cmp(&strength(b)))?;
-            if best.weight >= 1.0 {
-                return Some(group.word.clone());
-            }
-            Some(format!("{} (as {})", group.word, self.index.text(best.term)))
-        };
-        plan.groups.iter().filter_map(best).collect()
+        let words = self.words_found(query, position, None);
+        if !words.is_empty() {
+            return words;
+        }
+        // Slips are mended by other words where its server was named.
+        self.words_found(query, position, Some(self.view.tools()[position].id().server()))
     }
 
     fn nearest(&self, query: &str, server: Option<&str>, limit: usize) -> Vec<String> {
@@ -241,7 +251,7 @@ mod tests {
 
     /// What [`Ranker::rank`] answers, from every tool looked at alone and none left out.
     fn by_looking_at_all(lexical: &Lexical, query: &str, server: Option<&str>) -> Vec<Hit> {
-        let plan = lexical.plan(query);
+        let plan = lexical.plan(query, &lexical.places(server));
         let Settings { query_coverage, name_coverage, meaning, .. } = lexical.settings;
         let score = |tool: u32| {
             let (mut sum, mut covered) = (0.0, 0.0);
@@ -367,7 +377,7 @@ mod tests {
             (0..20 * BLOCK).map(|number| json!({"name": format!("list_{number}")})).collect();
         let view = servers_view(vec![("hub", many), ("kitchen", vec![json!({"name": "list_recipes"})])]);
         let lexical = Lexical::new(&view);
-        let plan = lexical.plan("list recipes");
+        let plan = lexical.plan("list recipes", &lexical.places(None));
         let bounds = Bounds { query_coverage: 0.5, name_coverage: 0.25, meaning: 0.0 };
         let ledger = Ledger::new(
             lexical.index.postings(),

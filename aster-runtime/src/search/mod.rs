@@ -203,6 +203,62 @@ mod tests {
     }
 
     #[test]
+    fn what_was_near_is_told_in_whole_words() {
+        let english = json!({"name": "x", "description": "Lists Repositories."});
+        let turkish = json!({"name": "y", "description": "Kümeleri gösterir, ne olarak çok."});
+        let index = Lexical::new(&servers_view(vec![("hub", vec![english, turkish])]));
+        assert_eq!(index.nearest("repositroy", None, 3), ["repositories"]);
+        assert_eq!(index.nearest("kumw", None, 3), ["kümeleri"], "by the rules of the text's language");
+    }
+
+    /// What another server says more often or is nearer does not take the place of what the named one says.
+    #[test]
+    fn a_slip_is_mended_by_the_words_of_the_server_that_is_searched() {
+        let view = view(&[
+            ("a", &["list_folder", "zorbak_x", "zorbal_x", "zorbam_x"]),
+            ("b", &["list_fodder", "zorbap_y"]),
+        ]);
+        let index = Lexical::new(&view);
+        for (query, server, word) in [
+            ("folderr", Some("b"), "fodder"),
+            ("folderr", Some("a"), "folder"),
+            ("folderr", None, "folder"),
+            ("zorb", Some("b"), "zorbap"),
+        ] {
+            assert_eq!(index.nearest(query, server, 1), [word], "{query} of {server:?}");
+            let hits = index.rank(query, server, 9);
+            assert!(!hits.is_empty(), "{query} of {server:?}");
+            let first = hits[0].position;
+            let name = view.tools()[first].id().tool();
+            if query == "folderr" {
+                assert!(name.contains(word), "{query} of {server:?}: {name}");
+            }
+            assert_eq!(index.explain(query, first).len(), 1, "{query} of {server:?}");
+        }
+    }
+
+    /// Whoever lists a tool may make its texts as long as a definition may be.
+    #[test]
+    fn every_text_of_a_tool_is_read_from_its_start() {
+        let long = format!("{}zebra", "word ".repeat(1_000));
+        let short = "word zebra";
+        let by = |text: &str| {
+            [
+                json!({"name": "a", "title": text}),
+                json!({"name": "a", "description": text}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {text: {}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"description": text}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"enum": [text]}}}}),
+                json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"const": text}}}}),
+            ]
+        };
+        for (read, cut) in by(short).into_iter().zip(by(&long)) {
+            let found = |tool: &Value| ranked(&servers_view(vec![("s", vec![tool.clone()])]), "zebra").len();
+            assert_eq!((found(&read), found(&cut)), (1, 0), "{read}");
+        }
+    }
+
+    #[test]
     fn an_updated_index_is_the_one_that_reading_all_makes() {
         let disk = part(
             "disk",

@@ -1,7 +1,7 @@
 //! Queries that are names of tools, however they are written.
 
 use super::digests::Digests;
-use super::index::with_servers;
+use super::index::{server_of, with_servers};
 use super::tokens::bare;
 use crate::catalogue::{Server, Tool};
 use crate::scope::View;
@@ -59,10 +59,7 @@ impl Names {
         }
         for position in self.tools.of(&name) {
             let tool = &view.tools()[position as usize];
-            let server =
-                view.servers().binary_search_by(|server| server.name.as_str().cmp(tool.id().server()));
-            let server = server.ok().map(|at| &view.servers()[at]);
-            let is_named = names(tool, server).iter().flatten().any(|other| *other == name);
+            let is_named = names(tool, server_of(view, tool)).iter().flatten().any(|other| *other == name);
             if is_named {
                 found.push(position);
             }

@@ -129,6 +129,15 @@ impl Postings {
         })
     }
 
+    /// Whether a term occurs in one of some tools.
+    pub(super) fn is_among(&self, term: TermId, tools: &Range<u32>) -> bool {
+        let blocks = tools.start / BLOCK as u32..tools.end.div_ceil(BLOCK as u32);
+        self.within(term, &blocks).any(|entry| {
+            let first = self.blocks[entry] * BLOCK as u32;
+            self.entry(entry).0.iter().any(|&tool| tools.contains(&(first + u32::from(tool))))
+        })
+    }
+
     /// What a term says in a tool; `None` where it does not occur.
     pub(super) fn find(&self, term: TermId, tool: u32) -> Option<u16> {
         let entries = self.entries(term);

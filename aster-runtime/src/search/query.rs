@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::index::TermId;
+use super::fields::texts;
+use super::index::{TermId, server_of};
 use super::language::{Guess, Language, function_word, is_stop};
 use super::table::Kind;
 use super::{Lexical, tokens};
@@ -48,6 +49,10 @@ const MAX_MISTYPED: usize = 6;
 /// A shorter stem, in bytes, has no other forms: too many words begin with it.
 const MIN_FORM: usize = 3;
 
+/// How many terms that begin as a word does are looked at for its other forms. In 17,000 public tools no three letters begin
+/// more.
+const MAX_FORMS: usize = 1_024;
+
 /// How many words of a query are looked at; the bridge takes no more than 256 bytes.
 const MAX_WORDS: usize = 128;
 
@@ -81,7 +86,8 @@ fn is_whole(before: &[Raw], word: &str) -> bool {
 }
 
 impl Lexical {
-    pub(super) fn plan(&self, query: &str) -> Plan {
+    /// For a search of the tools in these places.
+    pub(super) fn plan(&self, query: &str, places: &Range<u32>) -> Plan {
         let words = self.words_of(query);
         let mut plan =
             Plan { groups: words.iter().map(|word| self.group(word)).collect(), ..Plan::default() };
@@ -89,7 +95,7 @@ impl Lexical {
         if plan.groups.len() <= MAX_MISTYPED {
             for (group, word) in plan.groups.iter_mut().zip(&words) {
                 if group.members.is_empty() {
-                    self.mend(group, word);
+                    self.mend(group, word, places);
                 }
             }
         }
@@ -126,6 +132,9 @@ impl Lexical {
         let keep_all = raw.iter().all(|word| stop(word.function_word));
         let mut words: Vec<Word> = Vec::new();
         for Raw { text, function_word, whole } in raw {
+            if words.len() == MAX_WORDS {
+                break;
+            }
             if !keep_all && stop(function_word) {
                 continue;
             }
@@ -138,7 +147,6 @@ impl Lexical {
                 words.push(Word { text, stem, weight: 1.0 });
             }
         }
-        words.truncate(MAX_WORDS);
         if self.settings.clues > 0.0 {
             for clue in clues(query) {
                 let stem = Language::English.stem(clue);
@@ -202,7 +210,7 @@ impl Lexical {
     fn forms(&self, word: &str, language: Language) -> impl Iterator<Item = TermId> {
         let stem = language.stem(word);
         let starting = self.index.vocabulary().starting(&stem);
-        starting.filter(move |&term| {
+        starting.take(MAX_FORMS).filter(move |&term| {
             let text = self.index.text(term);
             text.len() == stem.len() || (stem.len() >= MIN_FORM && language.stem(text) == stem)
         })
@@ -233,7 +241,7 @@ impl Lexical {
     }
 
     /// A word that is nowhere: two in one, the start of one, or a slip of the hand.
-    fn mend(&self, group: &mut Group, word: &Word) {
+    fn mend(&self, group: &mut Group, word: &Word, places: &Range<u32>) {
         let stem = &word.stem;
         let letters = stem.chars().count();
         if letters < 3 || !stem.chars().all(char::is_alphanumeric) {
@@ -257,13 +265,14 @@ impl Lexical {
             }
         }
         let speller = &self.speller;
+        let is_there = |term| self.is_among(term, places);
         if self.settings.prefix > 0.0 && letters >= 4 {
-            for term in speller.completions(&self.index, stem) {
+            for term in speller.completions(&self.index, stem, is_there) {
                 self.add(group, term, self.settings.prefix);
             }
         }
         if group.members.is_empty() && self.settings.typo > 0.0 && stem.chars().all(char::is_alphabetic) {
-            for (term, slips) in speller.corrections(&self.index, stem) {
+            for (term, slips) in speller.corrections(&self.index, stem, is_there) {
                 let weight = if slips == 1 { self.settings.typo } else { 0.7 * self.settings.typo };
                 self.add(group, term, weight);
             }
@@ -272,21 +281,53 @@ impl Lexical {
 
     /// The words of the tools in these places that a query's are most like, for an answer that found nothing.
     pub(super) fn nearest_words(&self, query: &str, places: &Range<u32>, limit: usize) -> Vec<String> {
-        let is_there =
-            |term: &TermId| self.index.postings().of(*term).any(|(tool, _)| places.contains(&tool));
+        let is_there = |term| self.is_among(term, places);
         let mut nearest: Vec<String> = Vec::new();
         for word in self.words_of(query) {
-            let speller = &self.speller;
-            let terms = speller.corrections(&self.index, &word.stem).into_iter().map(|(term, _)| term);
-            let terms = terms.chain(speller.completions(&self.index, &word.stem));
-            for term in terms.filter(is_there).take(2) {
-                let text = self.index.text(term).to_owned();
-                if nearest.len() < limit && !nearest.contains(&text) {
-                    nearest.push(text);
+            let corrections = self.speller.corrections(&self.index, &word.stem, is_there);
+            let completions = self.speller.completions(&self.index, &word.stem, is_there);
+            let terms = corrections.into_iter().map(|(term, _)| term).chain(completions);
+            for term in terms.take(2) {
+                if nearest.len() == limit {
+                    return nearest;
+                }
+                let whole = self.whole_word(term, places);
+                if !nearest.contains(&whole) {
+                    nearest.push(whole);
                 }
             }
         }
         nearest
+    }
+
+    /// Whether a term occurs in the tools in these places.
+    fn is_among(&self, term: TermId, places: &Range<u32>) -> bool {
+        places.len() == self.view.tools().len() || self.index.postings().is_among(term, places)
+    }
+
+    /// A word of the tools in these places whose stem a term is, as the first of them has it.
+    fn whole_word(&self, term: TermId, places: &Range<u32>) -> String {
+        let stem = self.index.text(term);
+        let is_whole = |word: &str| {
+            let may_be = word.as_bytes().first() == stem.as_bytes().first() || !word.is_ascii();
+            let mut languages = [Language::English].into_iter().chain(self.index.languages().iter().copied());
+            word == stem || (self.settings.stems && may_be && languages.any(|one| one.stem(word) == stem))
+        };
+        let mut whole = None;
+        let mut tools = self.index.postings().of(term).map(|(tool, _)| tool);
+        if let Some(tool) = tools.find(|tool| places.contains(tool)) {
+            let tool = &self.view.tools()[tool as usize];
+            texts(tool, server_of(&self.view, tool), &mut |field, text| {
+                if whole.is_none() && self.settings.fields[field as usize] > 0.0 {
+                    tokens::words(text, &mut |word| {
+                        if whole.is_none() && is_whole(word) {
+                            whole = Some(word.to_owned());
+                        }
+                    });
+                }
+            });
+        }
+        whole.unwrap_or_else(|| stem.to_owned())
     }
 
     fn meaning_of(&self, words: &[Word]) -> Vec<i8> {
@@ -345,7 +386,33 @@ fn is_plain_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::clues;
+    use serde_json::json;
+
+    use super::super::tests::{servers_view, view};
+    use super::*;
+
+    /// Whoever has a tool with thousands of words that begin alike does not make each search look at them all.
+    #[test]
+    fn no_more_than_so_many_terms_are_looked_at_for_other_forms() {
+        let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+        let hostile: Vec<String> = (0..2_000)
+            .map(|number| format!("zebraa{}{}{}", letter(number / 676), letter(number / 26), letter(number)))
+            .collect();
+        let values = |values: &[String]| {
+            let definition = json!({"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"enum": values}}}});
+            Lexical::new(&servers_view(vec![("s", vec![definition])]))
+        };
+        let forms = |of: &Lexical| of.forms("zebra", Language::Turkish).collect::<Vec<_>>().len();
+        assert_eq!(forms(&values(&["zebralar".to_owned()])), 1);
+        assert_eq!(forms(&values(&[hostile, vec!["zebralar".to_owned()]].concat())), 0);
+    }
+
+    #[test]
+    fn a_text_is_looked_up_by_its_first_words() {
+        let lexical = Lexical::new(&view(&[("s", &["a"])]));
+        let words: Vec<String> = (0..=MAX_WORDS).map(|number| format!("x{number}y")).collect();
+        assert_eq!(lexical.words_of(&words.join("_")).len(), MAX_WORDS);
+    }
 
     #[test]
     fn values_tell_what_takes_them() {

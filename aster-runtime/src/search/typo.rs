@@ -50,18 +50,29 @@ impl Speller {
         self.shapes.capacity() * size_of::<Shape>() + self.tails.heap()
     }
 
-    /// The terms that a word begins, the commonest three.
-    pub(super) fn completions(&self, index: &Index, word: &str) -> Vec<TermId> {
+    /// The terms among these that a word begins, the commonest three.
+    pub(super) fn completions(
+        &self,
+        index: &Index,
+        word: &str,
+        among: impl Fn(TermId) -> bool,
+    ) -> Vec<TermId> {
         let starting = index.vocabulary().starting(word);
-        let mut found: Vec<TermId> = starting.filter(|&term| self.shapes[term as usize].length > 0).collect();
+        let is_one = |&term: &TermId| self.shapes[term as usize].length > 0 && among(term);
+        let mut found: Vec<TermId> = starting.filter(is_one).collect();
         found.sort_by_key(|&term| Reverse(index.frequency(term)));
         found.truncate(3);
         found
     }
 
-    /// The terms nearest to a word: one slip off, or two for a longer word, each with the number of slips; the nearest
+    /// The terms among these that are nearest to a word: one slip off, or two for a longer word, each with the number of slips; the nearest
     /// first, then the commonest, at most four.
-    pub(super) fn corrections(&self, index: &Index, word: &str) -> Vec<(TermId, usize)> {
+    pub(super) fn corrections(
+        &self,
+        index: &Index,
+        word: &str,
+        among: impl Fn(TermId) -> bool,
+    ) -> Vec<(TermId, usize)> {
         let length = word.chars().count();
         let most = if length <= 5 { 1 } else { 2 };
         let own = letters(word);
@@ -74,7 +85,7 @@ impl Speller {
                 && (shape.letters ^ own).count_ones() as usize <= 2 * most;
             if near {
                 let distance = strsim::osa_distance(index.text(term), word);
-                if distance <= most {
+                if distance <= most && among(term) {
                     found.push((distance, Reverse(index.frequency(term)), term));
                 }
             }
