@@ -199,7 +199,8 @@ fn check_ends_with_its_findings() {
         let output = command.arg("check").env("CARGO", sandbox.path("no-cargo")).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(0), "{said}");
-        let due = "note: dependencies that are not linked were not looked for: `cargo metadata` cannot be run";
+        let due =
+            "note: dependencies that are not linked were not looked for: `cargo metadata` cannot be run";
         assert!(said.contains(due) && said.contains("0 problems, 0 warnings"), "{said}");
     }
     sandbox.user("mcp:\n  servers:\n    a: {comand: x}\n");
