@@ -151,7 +151,7 @@ pub(crate) async fn with_host(
     let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let host = host(global, &config, which, approver, None, Provider::Plain, output).await?;
+    let host = host(global, &config, which, approver, Vec::new(), Provider::Plain, output).await?;
     let session = host
         .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -174,14 +174,14 @@ pub(crate) fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
-/// token. Who is asked is the client's user, where the client is trusted to ask them, and whoever looks at the desk, where
+/// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP. The tokens
+/// are those that let in here, which nobody is to see. Who is asked is the client's user, where the client is trusted to ask them, and whoever looks at the desk, where
 /// there is one. Its servers go on starting.
 pub(crate) async fn serving(
     global: &Global,
     config: &Config,
     which: Start<'_>,
-    token: Option<&str>,
+    tokens: Vec<String>,
     provider: Provider,
     desk: Option<Arc<Desk>>,
     output: Output,
@@ -191,7 +191,7 @@ pub(crate) async fn serving(
         Some(desk) => Arc::new(Race::new([client as Arc<dyn Approver>, desk])),
         None => client,
     };
-    let host = host(global, config, which, Some(approver), token, provider, output).await?;
+    let host = host(global, config, which, Some(approver), tokens, provider, output).await?;
     Ok((host, profile("client", config)))
 }
 
@@ -212,12 +212,11 @@ async fn host(
     config: &Config,
     which: Start<'_>,
     approver: Option<Arc<dyn Approver>>,
-    token: Option<&str>,
+    tokens: Vec<String>,
     provider: Provider,
     output: Output,
 ) -> Result<Host, Failure> {
-    let token = token.map(str::to_owned);
-    log::keep_out(config.secret_values().iter().chain(&token));
+    log::keep_out(config.secret_values().iter().chain(&tokens));
     for problem in &config.warnings {
         output.warn(problem);
     }
@@ -257,7 +256,7 @@ async fn host(
         .secret_policy(config.secrets.clone())
         .secrets(config.secret_values().iter().cloned())
         .unrecorded(config.private_values().iter().cloned())
-        .secrets(token);
+        .secrets(tokens);
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }
