@@ -1103,7 +1103,8 @@ impl HostSession {
     }
 
     /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
-    /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block.
+    /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block; secrets in what it suggests are
+    /// replaced as in a result.
     #[must_use]
     pub fn complete(&self, of: Reference<'_>, argument: &str, typed: &str) -> Option<Suggested> {
         let sight = self.sight();
@@ -1117,7 +1118,7 @@ impl HostSession {
         let total = values.len();
         values.retain(|value| value.len() <= MAX_SUGGESTED_BYTES);
         let mut bytes = 0;
-        let fitting = values.iter().take(MAX_SUGGESTIONS).take_while(|value| {
+        let fitting = values.iter().take_while(|value| {
             bytes += value.len();
             bytes <= MAX_SUGGESTED_BYTES
         });
@@ -1150,6 +1151,8 @@ impl HostSession {
             trail.resolved(tool);
             Span::current().record("gen_ai.tool.name", tool.id().as_str());
             self.session.note_executed(tool.id());
+        values.truncate(MAX_SUGGESTIONS);
+        let mut values = gate::withhold_suggested(&self.shared.gate.secrets, values);
             let arguments = match (&target, arguments) {
                 (Target::Tool(request), _) => {
                     self.check_described(tool)?;
