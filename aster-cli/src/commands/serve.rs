@@ -64,7 +64,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         ServeError::UnknownServer(_) | ServeError::Options(_) | ServeError::TokenRequired(_) => {
             Failure::new(Exit::Usage, error.to_string())
         }
-        ServeError::Filter(_) => Failure::new(Exit::Configuration, error.to_string()),
+        ServeError::Session(_) => Failure::new(Exit::Configuration, error.to_string()),
         _ => Failure::new(Exit::Failed, error.to_string()),
     })
 }
