@@ -16,6 +16,9 @@ use crate::pointer;
 /// How much of each end of a long text is looked at together with its neighbours, in bytes.
 const SEAM: usize = 512;
 
+/// How far from an escape texts that are put together are decoded, in bytes: they have no spaces to end a word at.
+const DECODED: usize = 4 * SEAM;
+
 /// How much of a value is looked at together with its name.
 const NAMED: usize = 2048;
 
@@ -316,20 +319,38 @@ impl Joined {
     /// What lies across a seam, as it is and with its escapes undone; an escape may lie across one too.
     fn find(&self, redactor: &Redactor) -> Vec<Finding> {
         let mut found = redactor.find_as_it_is(self.text.as_bytes(), &self.seams);
-        percent::each_decoded(&self.text, |decoded| {
-            let seams = decoded.inside(&self.seams);
-            if seams.is_empty() {
-                return;
-            }
-            let hidden = redactor.find_as_it_is(&decoded.bytes, &seams);
-            let seen = |finding: Finding| Finding { range: decoded.origin(finding.range), ..finding };
-            found.extend(hidden.into_iter().map(seen));
-        });
+        for stretch in self.near_escapes() {
+            percent::each_decoded(&self.text[stretch.clone()], |decoded| {
+                let seams = decoded.inside(&self.seams, stretch.start);
+                if seams.is_empty() {
+                    return;
+                }
+                let hidden = redactor.find_as_it_is(&decoded.bytes, &seams);
+                let seen = |finding: Finding| {
+                    let range = decoded.origin(finding.range);
+                    Finding { range: stretch.start + range.start..stretch.start + range.end, ..finding }
+                };
+                found.extend(hidden.into_iter().map(seen));
+            });
+        }
         found.retain(|finding| {
             let after = self.seams.partition_point(|seam| *seam <= finding.range.start);
             self.seams.get(after).is_some_and(|seam| *seam < finding.range.end)
         });
         found
+    }
+
+    /// The stretches in which escapes stand, apart from each other.
+    fn near_escapes(&self) -> Vec<Range<usize>> {
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for (at, _) in self.text.match_indices('%') {
+            let end = at + head(&self.text[at..], DECODED).len();
+            match stretches.last_mut() {
+                Some(last) if at.saturating_sub(DECODED) <= last.end => last.end = end,
+                _ => stretches.push(at - tail(&self.text[..at], DECODED).len()..end),
+            }
+        }
+        stretches
     }
 
     /// The texts that a range lies in, each with its part of it.

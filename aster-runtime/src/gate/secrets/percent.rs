@@ -18,14 +18,15 @@ impl Decoded {
         self.origins[range.start]..self.origins[range.end]
     }
 
-    /// Of these places in the text, which are in order, those inside of the stretch: where they are in the decoded bytes.
-    pub(super) fn inside(&self, places: &[usize]) -> Vec<usize> {
+    /// Of these places, which are in order, in what the text is a part of from `offset` on: those inside of the stretch, as
+    /// they are in the decoded bytes.
+    pub(super) fn inside(&self, places: &[usize], offset: usize) -> Vec<usize> {
         let (Some(first), Some(last)) = (self.origins.first(), self.origins.last()) else {
             return Vec::new();
         };
-        let from = places.partition_point(|place| place <= first);
-        let inside = places[from..].iter().take_while(|place| *place < last);
-        inside.map(|place| self.origins.partition_point(|origin| origin < place)).collect()
+        let from = places.partition_point(|place| *place <= first + offset);
+        let inside = places[from..].iter().take_while(|place| **place < last + offset);
+        inside.map(|place| self.origins.partition_point(|origin| origin + offset < *place)).collect()
     }
 
     fn decode(bytes: &[u8], origins: impl Fn(usize) -> usize) -> Self {

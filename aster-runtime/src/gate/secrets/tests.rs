@@ -115,6 +115,13 @@ fn what_is_cut_and_encoded_is_found() {
             assert!(!redacted.contains("hunter2") && !redacted.contains("zB2cD4"), "{redacted}");
         }
     }
+    // Also far from other escapes, and behind what has characters of several bytes.
+    let words: Vec<String> = (0..3000).map(|n| format!("é-{n}")).collect();
+    let far = words.concat();
+    for between in [json!(far), json!(words)] {
+        let value = json!({"parts": ["%41", between, "hunter2%5F", "hunter2", between, "%41", "x"]});
+        assert_eq!(redactor.scan(value.as_object().unwrap()).listed.len(), 2);
+    }
     assert_eq!(redactor.scan(json!({"a": "ghp%5F", "b": "hunter2%5G"}).as_object().unwrap()).listed, []);
 }
 
