@@ -180,6 +180,46 @@ fn every_code_has_a_page_that_shows_its_ui_test() {
     }
 }
 
+/// Native servers reach the network through `EgressClient`: no other room names an HTTP client. In the examples that do, no
+/// tool uses it.
+#[test]
+fn only_the_guarded_client_names_an_http_client() {
+    let allowed = [
+        ("aster-runtime/src/net.rs", "it is the guarded client"),
+        ("examples/agent.rs", "it asks a model"),
+        ("examples/mount_http.rs", "it is the client of its own server"),
+    ];
+    let rooms = ["aster-runtime/src", "aster-servers/src", "aster-cli/src", "examples"];
+    let sources = rooms.iter().flat_map(|room| files(&root().join(room)));
+    let naming = sources.filter(|path| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        path.extension().is_some_and(|extension| extension == "rs")
+            && lines.any(|line| names_http_client(line))
+    });
+    let naming: BTreeSet<String> =
+        naming.map(|path| path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/")).collect();
+    assert_eq!(naming, allowed.iter().map(|(path, _)| (*path).to_owned()).collect());
+    for manifest in ["aster-servers/Cargo.toml", "aster-cli/Cargo.toml"] {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        assert!(!text.lines().any(names_http_client), "{manifest}");
+    }
+}
+
+/// Whether a line names a crate that makes HTTP requests.
+fn names_http_client(line: &str) -> bool {
+    let mut words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.any(|word| ["reqwest", "ureq", "isahc", "attohttpc"].contains(&word))
+}
+
+#[test]
+fn a_server_with_a_client_of_its_own_is_found() {
+    for line in ["    let page = reqwest::get(url).await?;", "use ureq;", "reqwest.workspace = true"] {
+        assert!(names_http_client(line), "{line}");
+    }
+    assert!(!names_http_client("client.get(url, &limits)"));
+}
+
 /// The texts between backticks, one or two of them, in the pieces that `…` leaves.
 fn quoted(cell: &str) -> Vec<&str> {
     let (mut found, mut rest) = (Vec::new(), cell);

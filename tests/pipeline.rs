@@ -648,7 +648,7 @@ async fn a_call_waits_for_its_server_to_start() {
     let mut call = Box::pin(session.call(&say));
     assert!(futures_util::poll!(&mut call).is_pending());
     // What the session cannot see is not waited for.
-    let other = host.session(Profile::new("t").groups(["none"])).unwrap();
+    let other = host.session(Profile::new("t").deny(["echo/*"])).unwrap();
     assert!(
         other.call(&execute("echo/say", json!({}))).await.to_text().contains("no tool `echo/say` is known")
     );

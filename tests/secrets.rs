@@ -329,6 +329,14 @@ proptest! {
             let pieces: Vec<&str> = cuts.windows(2).map(|cut| &secret[cut[0]..cut[1]]).collect();
             let fields: serde_json::Map<String, Value> =
                 pieces.iter().enumerate().map(|(at, piece)| (format!("part{at}"), json!(piece))).collect();
+            let once: Vec<String> = pieces.iter().map(|piece| encoded(piece)).collect();
+            let twice: Vec<String> = once.iter().map(|piece| encoded(piece)).collect();
+            // Of a longer text only the ends are put together.
+            for pieces in [once, twice].iter().filter(|pieces| pieces.iter().all(|piece| piece.len() <= 1024)) {
+                let value = json!({ "parts": pieces });
+                let places = redactor.scan(value.as_object().unwrap()).listed;
+                prop_assert!(places.iter().any(|place| place.kind == *kind), "{kind}: {value}: {places:?}");
+            }
             for value in [json!({"parts": ["before", pieces, "after"]}), json!({"first": "x", "rest": fields, "last": "y"})] {
                 let places = redactor.scan(value.as_object().unwrap()).listed;
                 prop_assert!(places.iter().any(|place| place.kind == *kind), "{kind}: {value}: {places:?}");

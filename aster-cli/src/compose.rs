@@ -38,6 +38,12 @@ pub(crate) fn package() -> Option<&'static Path> {
     (cfg!(debug_assertions) && folder.join("Cargo.toml").exists()).then_some(folder)
 }
 
+/// The agent that whoever types a command is.
+const TYPIST: &str = "aster";
+
+/// The agent that every client of `aster mcp serve` is.
+const CLIENT: &str = "client";
+
 /// How long a server may take to start unless it is configured.
 const DEFAULT_STARTUP: Duration = Duration::from_secs(60);
 
@@ -61,7 +67,8 @@ fn sources(global: &Global) -> Sources {
     let user = global.config.clone().or_else(config::user_file);
     let look = !global.no_project;
     let project = look.then(|| config::project_file(Path::new("."), user.as_deref())).flatten();
-    Sources { user, user_required: global.config.is_some(), project }
+    let agents = Some([TYPIST, CLIENT].map(str::to_owned).into());
+    Sources { user, user_required: global.config.is_some(), project, agents }
 }
 
 /// Where the rules stand: beside the user's configuration, and in the project.
@@ -151,9 +158,9 @@ pub(crate) async fn with_host(
     let interrupt = Interrupt::listen();
     // Whoever typed the command is there to be asked.
     let approver = Terminal::new().map(|terminal| Arc::new(terminal) as Arc<dyn Approver>);
-    let host = host(global, &config, which, approver, None, Provider::Plain, output).await?;
+    let host = host(global, &config, which, approver, Vec::new(), Provider::Plain, output).await?;
     let session = host
-        .session(profile("aster", &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
+        .session(profile(TYPIST, &config).client(concat!("aster ", env!("CARGO_PKG_VERSION"))))
         .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let slowest = config.servers.iter().filter_map(|server| server.startup_timeout).max().unwrap_or_default();
     let running = Running { host, session, config };
@@ -174,14 +181,14 @@ pub(crate) fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP with a
-/// token. Who is asked is the client's user, where the client is trusted to ask them, and whoever looks at the desk, where
+/// Puts the host together for clients: on standard input, which is therefore no terminal to ask on, or over HTTP. The tokens
+/// are those that let in here, which nobody is to see. Who is asked is the client's user, where the client is trusted to ask them, and whoever looks at the desk, where
 /// there is one. Its servers go on starting.
 pub(crate) async fn serving(
     global: &Global,
     config: &Config,
     which: Start<'_>,
-    token: Option<&str>,
+    tokens: Vec<String>,
     provider: Provider,
     desk: Option<Arc<Desk>>,
     output: Output,
@@ -191,8 +198,8 @@ pub(crate) async fn serving(
         Some(desk) => Arc::new(Race::new([client as Arc<dyn Approver>, desk])),
         None => client,
     };
-    let host = host(global, config, which, Some(approver), token, provider, output).await?;
-    Ok((host, profile("client", config)))
+    let host = host(global, config, which, Some(approver), tokens, provider, output).await?;
+    Ok((host, profile(CLIENT, config)))
 }
 
 fn profile(agent: &str, config: &Config) -> Profile {
@@ -212,12 +219,11 @@ async fn host(
     config: &Config,
     which: Start<'_>,
     approver: Option<Arc<dyn Approver>>,
-    token: Option<&str>,
+    tokens: Vec<String>,
     provider: Provider,
     output: Output,
 ) -> Result<Host, Failure> {
-    let token = token.map(str::to_owned);
-    log::keep_out(config.secret_values().iter().chain(&token));
+    log::keep_out(config.secret_values().iter().chain(&tokens));
     for problem in &config.warnings {
         output.warn(problem);
     }
@@ -257,7 +263,7 @@ async fn host(
         .secret_policy(config.secrets.clone())
         .secrets(config.secret_values().iter().cloned())
         .unrecorded(config.private_values().iter().cloned())
-        .secrets(token);
+        .secrets(tokens);
     for filter in &config.filters {
         builder = builder.filter(Filter::new(&filter.allow, &filter.deny).map_err(|error| wrong(&error))?);
     }
@@ -268,7 +274,13 @@ async fn host(
         builder = builder.approver(approver);
     }
     let pins = pin_files(config)?;
-    for server in config.servers.iter().filter(|server| which.wants(&server.name)) {
+    let (wanted, absent): (Vec<_>, Vec<_>) =
+        config.servers.iter().partition(|server| which.wants(&server.name));
+    for server in absent {
+        let group = server.settings.group.map_or(server.name.as_str(), |group| group.name());
+        builder = builder.absent_server(&server.name, group);
+    }
+    for server in wanted {
         builder = builder.with_upstream(upstream(server, &store, &pins, config));
         if let Some(directory) = server.launch.as_ref().ok().and_then(|launch| launch.directory.as_ref()) {
             builder = builder.server_directory(&server.name, directory);

@@ -288,6 +288,39 @@ fn a_call_waits_for_the_user_who_answers_with_the_command() {
     assert!(!file.exists());
 }
 
+/// A server whose tool reads the files of a folder, as any that reads files could.
+const READER: &str = r#"
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
+  [ -n "$id" ] || continue
+  case $line in
+    *'"method":"initialize"'*)
+      result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"reader","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      result='{"tools":[{"name":"read","description":"Reads all.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+    *)
+      token=$(cat "$1"/*.json | sed -n 's/.*"token": *"\([0-9a-f]*\)".*/\1/p')
+      result='{"content":[{"type":"text","text":"it reads '"$token"'."}]}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[test]
+fn no_agent_gets_to_see_the_token_that_approves() {
+    let sandbox = Sandbox::new();
+    sandbox.write("reader.sh", READER);
+    let (script, folder) = (sandbox.path("reader.sh"), sandbox.path("state/aster/approvals"));
+    let reader = format!("{{command: sh, args: ['{}', '{}']}}", script.display(), folder.display());
+    sandbox.user(&format!("mcp:\n  servers: {{reader: {reader}}}\n"));
+    let mut client = Client::start_with(&sandbox, "anybody", false, &["--approvals"]);
+    let read = json!({"action": "execute", "name": "reader/read", "arguments": {}});
+    client.request("tools/call", json!({"name": "aster_mcp", "arguments": read}));
+    let told = client.message()["result"]["content"][0]["text"].clone();
+    assert_eq!(told, "it reads [redacted].");
+    client.end();
+}
+
 #[test]
 fn whoever_is_asked_sees_what_changed_of_the_tool_when_it_was_trusted() {
     let sandbox = sandbox();

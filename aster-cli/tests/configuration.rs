@@ -207,3 +207,18 @@ fn check_ends_with_its_findings() {
     let wrong = sandbox.run(&["check"]).expect(3).stdout;
     assert!(wrong.contains("server `a` has no key `comand`") && wrong.contains("1 problem, "), "{wrong}");
 }
+
+#[test]
+fn limits_of_an_agent_that_is_not_there_are_a_mistake() {
+    let sandbox = Sandbox::new();
+    sandbox.user("egress:\n  agents:\n    clinet: {deny: [example.com]}\n");
+    let told = "`egress.agents.clinet` limits nobody: there is no such agent";
+    let checked = sandbox.run(&["check"]).expect(3).stdout;
+    assert!(
+        checked.contains(told) && checked.contains("the agents here are `aster` and `client`"),
+        "{checked}"
+    );
+    assert!(sandbox.run(&["mcp", "list"]).expect(3).stderr.contains(told));
+    sandbox.user("egress:\n  agents:\n    client: {deny: [example.com]}\n    aster: {deny: [example.com]}\n");
+    sandbox.run(&["check"]).expect(0);
+}

@@ -39,6 +39,20 @@ fn is_wiped(sandbox: &Sandbox) -> bool {
     fs::read_to_string(sandbox.path("log")).is_ok_and(|log| log.contains("wiped"))
 }
 
+/// Also of a server that is configured, and that this command does not start.
+#[test]
+fn a_rule_is_about_a_group_that_there_can_be() {
+    let sandbox = sandbox();
+    let peer = sandbox.peer("");
+    sandbox.user(&format!("mcp:\n  servers: {{peer: {peer}, other: {peer}}}\n"));
+    let echo = || sandbox.run(&["mcp", "call", "peer/echo", "--arg", "text=a"]);
+    rules(&sandbox, "rules: [{action: deny, group: other}]\n");
+    echo().expect(0);
+    rules(&sandbox, "rules: [{action: deny, group: othre}]\n");
+    let told = echo().expect(3).stderr;
+    assert!(told.contains("permissions.yaml:1: no tool has the group `othre`"), "{told}");
+}
+
 #[test]
 fn rules_decide_what_becomes_of_a_call() {
     let sandbox = sandbox();

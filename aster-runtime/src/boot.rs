@@ -1,9 +1,10 @@
 //! What a host finds out before it starts anything: names that its own prompts, profiles, rules, hooks and limits say and
 //! that stand for nothing, and tools that a prompt promises to an agent which does not see them.
 //!
-//! Of native servers everything is known, and a wrong name is an error. What an external server has is not known before it
-//! has listed its tools; what stands for one of those is not looked at, and what stands for no server at all is a warning,
-//! since rules and hooks are often shared by hosts with different servers.
+//! Of native servers everything is known, and a wrong name is an error; so is a group, since those of external servers are
+//! known too. What an external server has is not known before it has listed its tools: what stands for one of those is a
+//! warning in a profile, and elsewhere not looked at. What stands for no server at all is a warning, since rules and hooks are
+//! often shared by hosts with different servers; but a profile is written for one host, and there it is an error.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use crate::catalogue::Part;
 use crate::gate::Gate;
 use crate::gate::rules::{Landscape, Missing, is_name};
+use crate::glob::alternatives;
 use crate::id::ToolId;
 use crate::scope::View;
 use crate::session::Profile;
@@ -68,7 +70,7 @@ impl Names {
                 self.id(glob, &place, &mut found);
             }
             for group in rule.named_groups().filter(|group| is_name(group) && !self.0.has_group(group)) {
-                found.warnings.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
+                found.errors.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
             }
         }
         for hook in &gate.hooks {
@@ -83,44 +85,52 @@ impl Names {
             self.id(glob, "the limits", &mut found);
         }
         for (promise, view) in promises {
-            self.profile(promise, &mut found);
+            self.profile(&promise.profile, &mut found);
             self.prompt(promise, view, &mut found);
         }
         found
     }
 
-    /// A glob over ids, as far as it is none.
+    /// A glob over ids, as far as it is none. Of alternatives one is enough that there is, or that may be there.
     fn id(&self, text: &str, place: &str, found: &mut Found) {
-        match self.0.missing(text, None) {
-            Some(Missing::Tool { server, tool }) => {
-                let message = format!(
-                    "`{}` stands for nothing: server `{server}` has no `{}`",
-                    shown(text),
-                    shown(tool)
-                );
-                found.errors.push(dead(place, message));
-            }
-            Some(Missing::Server(server)) => {
-                let message =
-                    format!("`{}` stands for nothing: no server is called `{}`", shown(text), shown(server));
-                found.warnings.push(dead(place, message));
-            }
-            None => {}
+        let each = alternatives(text);
+        let missing: Option<Vec<_>> =
+            each.iter().map(|one| Some((one, self.0.missing(one, None)?))).collect();
+        for (one, missing) in missing.into_iter().flatten() {
+            let (to, what) = match missing {
+                Missing::Tool { server, tool } => {
+                    (&mut found.errors, format!("server `{server}` has no `{}`", shown(tool)))
+                }
+                Missing::Server(server) => {
+                    (&mut found.warnings, format!("no server is called `{}`", shown(server)))
+                }
+            };
+            to.push(dead(place, format!("`{}` stands for nothing: {what}", shown(one))));
         }
     }
 
-    fn profile(&self, promise: &Promise, found: &mut Found) {
-        let profile = &promise.profile;
+    /// What a profile names in vain, and what nobody can say of yet.
+    pub(crate) fn profile(&self, profile: &Profile, found: &mut Found) {
         let place = format!("the profile of `{}`", shown(&profile.agent));
         for group in profile.groups.iter().flatten().filter(|group| !self.0.has_group(group)) {
             found.errors.push(dead(&place, format!("no tool has the group `{}`", shown(group))));
         }
-        for id in &profile.tools {
-            let mut own = Found::default();
-            self.id(id.as_str(), &place, &mut own);
-            // A profile is written for this host, and what it names must be here.
-            found.errors.extend(own.errors.into_iter().chain(own.warnings));
+        let ids = profile.tools.iter().chain(&profile.control).chain(profile.defaults.keys());
+        let globs = profile.allow.iter().chain(&profile.deny).map(String::as_str);
+        let mut own = Found::default();
+        for text in ids.map(ToolId::as_str).chain(globs) {
+            self.id(text, &place, &mut own);
+            if let Some((server, tool)) = text.split_once('/')
+                && is_name(server)
+                && is_name(tool)
+                && self.0.has_server(server)
+                && self.0.names_on(server).is_none()
+            {
+                let message = format!("whether server `{server}` has `{}` is not known yet", shown(tool));
+                found.warnings.push(dead(&place, message));
+            }
         }
+        found.errors.extend(own.errors.into_iter().chain(own.warnings));
     }
 
     /// The ids in a prompt: what is written as one and whose server there is. Anything else with a slash is a path or a date.

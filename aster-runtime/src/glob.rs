@@ -86,7 +86,7 @@ impl ServerGlob {
 }
 
 /// A glob without its first braces: one for each alternative, and so on for the braces that follow.
-fn alternatives(glob: &str) -> Vec<String> {
+pub(crate) fn alternatives(glob: &str) -> Vec<String> {
     let Some((before, rest)) = glob.split_once('{') else { return vec![glob.to_owned()] };
     let (mut depth, mut starts) = (1_usize, vec![0_usize]);
     for (at, c) in rest.char_indices() {

@@ -83,7 +83,7 @@ pub enum HostError {
         /// What is wrong with it.
         error: NameError,
     },
-    /// A prompt, a profile, a rule, a hook or a limit names what there is not, or promises what an agent does not see.
+    /// A prompt, a profile, a rule, a hook or a limit names what there is not, or a prompt promises what an agent does not see.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     DeadNames(Vec<DeadName>),
     /// A filter of the host or of one of its agents cannot be used.
@@ -97,6 +97,18 @@ pub enum HostError {
     OtherServer(String),
 }
 
+/// Why there is no session of a profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// A glob of the profile cannot be used.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// The profile names a tool, a server or a group that there is not.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    DeadNames(Vec<DeadName>),
+}
+
 /// Puts a host together.
 pub struct HostBuilder {
     entries: Vec<Entry>,
@@ -105,6 +117,7 @@ pub struct HostBuilder {
     promises: Vec<Promise>,
     states: HashMap<&'static str, ServerState>,
     upstreams: Vec<Arc<dyn Upstream>>,
+    absent: Vec<(String, String)>,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
     provider: Provider,
@@ -126,6 +139,7 @@ impl HostBuilder {
             promises: Vec::new(),
             states: HashMap::new(),
             upstreams: Vec::new(),
+            absent: Vec::new(),
             filters: Vec::new(),
             config: ProgressiveConfig::default(),
             provider: Provider::default(),
@@ -167,6 +181,14 @@ impl HostBuilder {
     #[must_use]
     pub fn with_upstream(mut self, upstream: Arc<dyn Upstream>) -> Self {
         self.upstreams.push(upstream);
+        self
+    }
+
+    /// Says that there is an external server which this host goes without, and the group of its tools: what rules, hooks and
+    /// limits say of it is not said in vain.
+    #[must_use]
+    pub fn absent_server(mut self, name: impl Into<String>, group: impl Into<String>) -> Self {
+        self.absent.push((name.into(), group.into()));
         self
     }
 
@@ -300,7 +322,8 @@ impl HostBuilder {
     }
 
     /// Says of an agent what it may see and what the host's own prompt tells it, so that the two are compared before anything
-    /// starts: a tool of a native server that the text names, as `server/tool`, must be there, and the agent must see it.
+    /// starts: a tool of a native server that the text names, as `server/tool`, must be there, and the agent must see it. So must
+    /// what the profile itself names.
     #[must_use]
     pub fn agent(mut self, profile: Profile, prompt: impl Into<String>) -> Self {
         self.promises.push(Promise { profile, prompt: prompt.into() });
@@ -347,7 +370,8 @@ impl HostBuilder {
             let group = group.map_or_else(|| name.clone(), |group| group.name().to_owned());
             (name, group)
         });
-        let promised = promised(&parts, externals, &self.filters, &self.gate, &self.promises)?;
+        let names = Names::new(parts.values(), externals.chain(self.absent));
+        let promised = promised(&names, &parts, &self.filters, &self.gate, &self.promises)?;
         promised.iter().for_each(|name| tracing::warn!("{name}"));
         let updates = ResourceUpdates::default();
         let moments = SharedMoments::default();
@@ -387,6 +411,7 @@ impl HostBuilder {
             parts: Mutex::new(parts),
             followed: watch::Sender::new(followed),
             catalogue: watch::Sender::new(catalogue),
+            names,
             filters: self.filters,
             config: self.config,
             provider: self.provider,
@@ -412,8 +437,8 @@ impl fmt::Debug for HostBuilder {
 
 /// Compares what is named with what there is, and gives back what may be harmless.
 fn promised(
+    names: &Names,
     natives: &BTreeMap<String, Arc<Part>>,
-    externals: impl Iterator<Item = (String, String)>,
     filters: &[Filter],
     gate: &Gate,
     promises: &[Promise],
@@ -424,7 +449,7 @@ fn promised(
         let scope = Scope::new(filters, &promise.profile)?.under(Arc::clone(&gate.rules.borrow()));
         views.push((promise, scope.view(&catalogue)));
     }
-    let Found { errors, warnings } = Names::new(natives.values(), externals).check(gate, &views);
+    let Found { errors, warnings } = names.check(gate, &views);
     if errors.is_empty() { Ok(warnings) } else { Err(HostError::DeadNames(errors)) }
 }
 
@@ -478,6 +503,7 @@ struct Shared {
     /// By upstream, the listing that its part was made of. The catalogue is never behind it.
     followed: watch::Sender<HashMap<String, Arc<Listing>>>,
     catalogue: watch::Sender<Catalogue>,
+    names: Names,
     filters: Vec<Filter>,
     config: ProgressiveConfig,
     provider: Provider,
@@ -722,9 +748,17 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Where a glob of the profile cannot be used.
-    pub fn session(&self, profile: Profile) -> Result<HostSession, FilterError> {
+    /// Where a glob of the profile cannot be used, and where it names a group, a server or a native server's tool that there
+    /// is not: such an agent would see less, or be denied less, than is meant. Of an external server's tools nothing is held
+    /// against it.
+    pub fn session(&self, profile: Profile) -> Result<HostSession, SessionError> {
         let scope = Scope::new(&self.shared.filters, &profile)?;
+        let mut found = Found::default();
+        self.shared.names.profile(&profile, &mut found);
+        if !found.errors.is_empty() {
+            return Err(SessionError::DeadNames(found.errors));
+        }
+        found.warnings.iter().for_each(|name| tracing::warn!("{name}"));
         Ok(HostSession {
             shared: Arc::clone(&self.shared),
             session: Arc::new(Session::new(profile)),
@@ -1105,7 +1139,8 @@ impl HostSession {
     }
 
     /// Suggests values for an argument of which this has been typed; `None` where the session knows no such resource or
-    /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block.
+    /// prompt. Nothing is called but what `#[arg(complete = …)]` names, which may block; secrets in what it suggests are
+    /// replaced as in a result.
     #[must_use]
     pub fn complete(&self, of: Reference<'_>, argument: &str, typed: &str) -> Option<Suggested> {
         let sight = self.sight();
@@ -1118,8 +1153,10 @@ impl HostSession {
         };
         let total = values.len();
         values.retain(|value| value.len() <= MAX_SUGGESTED_BYTES);
+        values.truncate(MAX_SUGGESTIONS);
+        let mut values = gate::withhold_suggested(&self.shared.gate.secrets, values);
         let mut bytes = 0;
-        let fitting = values.iter().take(MAX_SUGGESTIONS).take_while(|value| {
+        let fitting = values.iter().take_while(|value| {
             bytes += value.len();
             bytes <= MAX_SUGGESTED_BYTES
         });

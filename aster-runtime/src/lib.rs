@@ -359,7 +359,7 @@ pub use aster_macros::mcp_server;
 pub use aster_macros::mcp_tool;
 pub use bridge::{BridgeError, ToolMatch};
 pub use catalogue::{Catalogue, NativeCatalogue};
-pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference, Suggested};
+pub use host::{CallOptions, Host, HostBuilder, HostError, HostSession, Reference, SessionError, Suggested};
 pub use id::ToolId;
 pub use inject::{ConfigError, Injection, Inventory, ProgressiveConfig};
 pub use injector::{AsyncMcpInvoker, BridgeAction, Injector, McpCatalog, McpInvoker, McpTool};

@@ -1,4 +1,4 @@
-//! The guarded HTTP client: the only way in which a native server reaches the network.
+//! The guarded HTTP client: the only way in which a native server reaches the network by HTTP.
 //!
 //! A destination is judged three times, and never by its text: its URL before anything else, every address that its
 //! name resolves to, and the peer that in the end answered. The connection is made to the very addresses that were
@@ -12,7 +12,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap,
+    HeaderName, HeaderValue, LOCATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
 use reqwest::{Client, Response, dns, redirect};
 use url::{Host, Url};
 
@@ -48,6 +51,103 @@ impl Default for FetchLimits {
             max_redirects: MAX_REDIRECTS,
             accept: &["*/*"],
         }
+    }
+}
+
+/// How a request is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Method {
+    /// Reads.
+    #[default]
+    Get,
+    /// Reads all but the body.
+    Head,
+    /// Sends.
+    Post,
+    /// Replaces.
+    Put,
+    /// Changes.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+impl Method {
+    /// Whether it changes nothing, so that it may be made elsewhere than where the caller meant it to.
+    fn only_reads(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+
+    /// What it is after a redirect with this status (fetch standard, HTTP-redirect fetch).
+    fn redirected(self, status: u16) -> Self {
+        match status {
+            303 if self != Self::Head => Self::Get,
+            301 | 302 if self == Self::Post => Self::Get,
+            _ => self,
+        }
+    }
+}
+
+impl From<Method> for reqwest::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Get => Self::GET,
+            Method::Head => Self::HEAD,
+            Method::Post => Self::POST,
+            Method::Put => Self::PUT,
+            Method::Patch => Self::PATCH,
+            Method::Delete => Self::DELETE,
+        }
+    }
+}
+
+/// What is asked of a server.
+///
+/// ```
+/// use aster_runtime::net::{FetchRequest, Method};
+///
+/// let request = FetchRequest::new(Method::Post, "https://api.example.com/items")
+///     .header("authorization", "Bearer …")
+///     .header("content-type", "application/json")
+///     .body(r#"{"name": "a"}"#);
+/// assert!(!format!("{request:?}").contains("Bearer"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct FetchRequest {
+    method: Method,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl FetchRequest {
+    /// A request without a body and without headers of its own.
+    #[must_use]
+    pub fn new(method: Method, url: impl Into<String>) -> Self {
+        Self { method, url: url.into(), headers: Vec::new(), body: None }
+    }
+
+    /// Adds a header, a credential for instance. It is sent to the URL's own origin (scheme, host and port) and never after a
+    /// redirect has left it.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body. Like headers it never leaves the URL's own origin.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+}
+
+// The URL, the headers and the body may hold secrets.
+impl fmt::Debug for FetchRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetchRequest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
@@ -167,9 +267,24 @@ impl EgressClient {
         headers: &[(&str, &str)],
         limits: &FetchLimits,
     ) -> Result<Fetched, FetchError> {
-        let url = self.policy.parse(url).map_err(|error| FetchError { origin: None, kind: error.into() })?;
+        let request = FetchRequest::new(Method::Get, url);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        self.send(request, limits).await
+    }
+
+    /// Makes a request, and reads the answer as [`get`](Self::get) does. A redirect is followed as browsers do: after some a
+    /// [`Method::Post`] becomes a [`Method::Get`] without its body. What sends or changes something is never made again at
+    /// another origin.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get); where a header cannot be sent, or is the client's own to set; where it would have to be made
+    /// again at another origin.
+    pub async fn send(&self, request: FetchRequest, limits: &FetchLimits) -> Result<Fetched, FetchError> {
+        let url = self.policy.parse(&request.url);
+        let url = url.map_err(|error| FetchError { origin: None, kind: error.into() })?;
         let origin = url.origin().ascii_serialization();
-        let all = self.follow(url, headers, limits);
+        let all = self.follow(url, request, limits);
         match tokio::time::timeout(limits.timeout, all).await {
             Ok(result) => result,
             Err(_) => {
@@ -181,20 +296,24 @@ impl EgressClient {
     async fn follow(
         &self,
         mut url: Url,
-        headers: &[(&str, &str)],
+        request: FetchRequest,
         limits: &FetchLimits,
     ) -> Result<Fetched, FetchError> {
-        let mut headers = header_map(headers).map_err(|kind| FetchError::at(&url, kind))?;
+        let headers = header_map(&request.headers).map_err(|kind| FetchError::at(&url, kind))?;
+        let mut sent = Sent { method: request.method, headers, body: request.body };
         let max_redirects = limits.max_redirects.min(MAX_REDIRECTS);
         for _ in 0..=max_redirects {
-            let response =
-                self.hop(&url, &headers, limits).await.map_err(|kind| FetchError::at(&url, kind))?;
+            let response = self.hop(&url, &sent, limits).await.map_err(|kind| FetchError::at(&url, kind))?;
             let Some(location) = redirect_target(&response) else {
                 return read(response, limits).await.map_err(|kind| FetchError::at(&url, kind));
             };
             let next = self.redirected(&url, location).map_err(|kind| FetchError::at(&url, kind))?;
+            sent.redirect(response.status().as_u16());
             if next.origin() != url.origin() {
-                headers.clear();
+                if !sent.method.only_reads() || sent.body.is_some() {
+                    return Err(FetchError::at(&url, Kind::Elsewhere));
+                }
+                sent.headers.clear();
             }
             url = next;
         }
@@ -202,7 +321,7 @@ impl EgressClient {
     }
 
     /// One request to one destination, which the policy has seen.
-    async fn hop(&self, url: &Url, headers: &HeaderMap, limits: &FetchLimits) -> Result<Response, Kind> {
+    async fn hop(&self, url: &Url, sent: &Sent, limits: &FetchLimits) -> Result<Response, Kind> {
         let port = url.port_or_known_default().unwrap_or_default();
         let name = match url.host() {
             Some(Host::Domain(name)) => Some(name),
@@ -213,8 +332,14 @@ impl EgressClient {
             None => Pins { name: String::new(), addresses: Vec::new() },
         };
 
-        let request =
-            self.http()?.get(url.clone()).headers(headers.clone()).header(ACCEPT, limits.accept.join(", "));
+        let mut request = self
+            .http()?
+            .request(sent.method.into(), url.clone())
+            .headers(sent.headers.clone())
+            .header(ACCEPT, limits.accept.join(", "));
+        if let Some(body) = &sent.body {
+            request = request.body(body.clone());
+        }
         let response = PINS.scope(pins, request.send()).await.map_err(transport)?;
 
         let peer = response.remote_addr().ok_or(Kind::UnknownPeer)?;
@@ -292,13 +417,43 @@ impl dns::Resolve for Pinned {
     }
 }
 
-fn header_map(headers: &[(&str, &str)]) -> Result<HeaderMap, Kind> {
+/// What is sent to the next destination.
+struct Sent {
+    method: Method,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
+}
+
+impl Sent {
+    /// After a redirect with this status.
+    fn redirect(&mut self, status: u16) {
+        let method = self.method.redirected(status);
+        if method != self.method {
+            self.method = method;
+            self.body = None;
+            self.headers.remove(CONTENT_TYPE);
+            self.headers.remove(CONTENT_ENCODING);
+        }
+    }
+}
+
+/// What says where a request goes, how long it is and how it is read: with another `Host` it would reach another site than
+/// the one that was judged.
+const OWN_HEADERS: [HeaderName; 8] =
+    [HOST, CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION, UPGRADE, TE, TRAILER, ACCEPT_ENCODING];
+
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Kind> {
     let mut map = HeaderMap::new();
-    for &(name, value) in headers {
-        let bad = || Kind::BadHeader { name: crate::text::one_line(name, 60) };
+    for (name, value) in headers {
+        let said = || crate::text::one_line(name, 60);
+        let bad = || Kind::BadHeader { name: said() };
         let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
         value.set_sensitive(true);
-        map.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
+        let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        if OWN_HEADERS.contains(&parsed) {
+            return Err(Kind::OwnHeader { name: said() });
+        }
+        map.append(parsed, value);
     }
     Ok(map)
 }
@@ -427,6 +582,12 @@ pub enum FetchErrorKind {
     /// It redirects to something that is no URL.
     #[error("it redirects to something that is not a URL")]
     BadRedirect,
+    /// It redirects a request that sends or changes something to another origin.
+    #[error(
+        "it redirects to another origin, where a request that sends or changes something is not made again; call \
+         there if that is meant"
+    )]
+    Elsewhere,
     /// It redirects too often.
     #[error("it redirects more than {limit} times")]
     TooManyRedirects {
@@ -474,6 +635,12 @@ pub enum FetchErrorKind {
     /// A header that cannot be sent.
     #[error("the header `{name}` cannot be sent: its name or value has a character that HTTP does not allow")]
     BadHeader {
+        /// Its name.
+        name: String,
+    },
+    /// A header that the client sets itself.
+    #[error("the header `{name}` is the client's own to set; leave it out")]
+    OwnHeader {
         /// Its name.
         name: String,
     },
@@ -648,6 +815,105 @@ mod tests {
         assert!(
             !elsewhere[0].headers.contains_key("referer") && !elsewhere[0].headers.contains_key("cookie")
         );
+    }
+
+    #[tokio::test]
+    async fn a_request_has_a_method_headers_and_a_body() {
+        let server = server(&[("/", ResponseTemplate::new(201).set_body_string("made"))]).await;
+        for (method, name) in [
+            (Method::Post, "POST"),
+            (Method::Put, "PUT"),
+            (Method::Patch, "PATCH"),
+            (Method::Delete, "DELETE"),
+            (Method::Get, "GET"),
+        ] {
+            let request = FetchRequest::new(method, server.uri())
+                .header("content-type", "application/json")
+                .header("x-api-key", "canary-7f3a")
+                .body("{}");
+            assert_eq!(format!("{request:?}"), format!("FetchRequest {{ method: {method:?}, .. }}"));
+            let limits = FetchLimits { max_bytes: 2, ..FetchLimits::default() };
+            let answer = client(&[&server]).send(request, &limits).await.unwrap();
+            assert_eq!((answer.status, &*answer.body, answer.truncated), (201, &b"ma"[..], true));
+            let seen = server.received_requests().await.unwrap().pop().unwrap();
+            assert_eq!((seen.method.as_str(), &*seen.body), (name, &b"{}"[..]));
+            assert_eq!(seen.headers["content-type"], "application/json");
+            assert_eq!(seen.headers["x-api-key"], "canary-7f3a");
+        }
+        let head = FetchRequest::new(Method::Head, server.uri());
+        let answer = client(&[&server]).send(head, &FetchLimits::default()).await.unwrap();
+        assert_eq!((answer.status, answer.body.len()), (201, 0));
+    }
+
+    #[tokio::test]
+    async fn a_request_with_a_body_is_judged_like_any_other() {
+        let victim = server(&[]).await;
+        let (to_private, here) = (redirect(victim.uri()), server(&[]).await);
+        let origin = server(&[("/", to_private)]).await;
+        let post = |url: String| FetchRequest::new(Method::Post, url).body("x");
+        let limits = FetchLimits::default();
+        let refused = |error: FetchError| error.kind;
+        let error = client(&[&origin]).send(post(origin.uri()), &limits).await.unwrap_err();
+        assert!(matches!(refused(error), Kind::Redirect(_)));
+        let error = client(&[]).send(post(victim.uri()), &limits).await.unwrap_err();
+        assert!(matches!(refused(error), Kind::Refused(_)));
+        let private = client_with(&[&here], |_, _| vec!["10.0.0.1:1".parse().unwrap()]);
+        let url = format!("http://name.example:{}/", here.address().port());
+        let error = private.send(post(url), &limits).await.unwrap_err();
+        assert!(matches!(refused(error), Kind::Refused(_)));
+        assert!(victim.received_requests().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_never_leaves_its_origin() {
+        for status in [301, 302, 303, 307, 308] {
+            let (home, other) = (MockServer::start().await, MockServer::start().await);
+            let to = |location: String| ResponseTemplate::new(status).insert_header("location", &*location);
+            Mock::given(path("/")).respond_with(to("/next".into())).mount(&home).await;
+            Mock::given(path("/next")).respond_with(to(other.uri())).mount(&home).await;
+            Mock::given(path("/")).respond_with(ResponseTemplate::new(200)).mount(&other).await;
+            let request = FetchRequest::new(Method::Post, home.uri())
+                .header("authorization", "Bearer canary-7f3a")
+                .header("cookie", "canary-7f3a")
+                .header("content-type", "text/plain")
+                .body("canary-7f3a");
+            let sent = client(&[&home, &other]).send(request, &FetchLimits::default()).await;
+            let seen = |request: &Request| {
+                let body = String::from_utf8(request.body.clone()).unwrap();
+                (request.method.to_string(), body, request.headers.contains_key("content-type"))
+            };
+            let at_home: Vec<_> = home.received_requests().await.unwrap().iter().map(seen).collect();
+            let at_other = other.received_requests().await.unwrap();
+            let first = ("POST".to_owned(), "canary-7f3a".to_owned(), true);
+            if status < 304 {
+                assert_eq!(at_home, [first, ("GET".to_owned(), String::new(), false)], "{status}");
+                assert_eq!((sent.unwrap().status, at_other.len()), (200, 1));
+                assert_eq!(seen(&at_other[0]), ("GET".to_owned(), String::new(), false));
+                assert!(!format!("{:?}", at_other[0]).contains("canary-7f3a"));
+            } else {
+                assert_eq!(at_home, [first.clone(), first], "{status}");
+                assert_eq!(sent.unwrap_err().kind, Kind::Elsewhere);
+                assert!(at_other.is_empty());
+            }
+        }
+        // What only removes is not made elsewhere either.
+        let (home, other) = (MockServer::start().await, MockServer::start().await);
+        Mock::given(path("/")).respond_with(redirect(other.uri())).mount(&home).await;
+        let delete = FetchRequest::new(Method::Delete, home.uri());
+        let error = client(&[&home, &other]).send(delete, &FetchLimits::default()).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Elsewhere);
+        assert!(other.received_requests().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn no_header_says_where_a_request_goes_or_how_it_is_read() {
+        let server = server(&[]).await;
+        for name in ["Host", "content-length", "Transfer-Encoding", "connection", "accept-encoding"] {
+            let request = FetchRequest::new(Method::Post, server.uri()).header(name, "internal.example");
+            let error = client(&[&server]).send(request, &FetchLimits::default()).await.unwrap_err();
+            assert_eq!(error.kind, Kind::OwnHeader { name: name.into() });
+        }
+        assert!(server.received_requests().await.unwrap().is_empty());
     }
 
     #[tokio::test]

@@ -372,6 +372,23 @@ async fn arguments_are_completed() {
     assert_eq!((sizes, long.total, long.has_more), (vec![30 << 10, 30 << 10], 5, true));
 }
 
+/// Is suggested what holds a secret.
+#[mcp_prompt(tier = Standard, server = "leaky")]
+fn leaking(#[arg(complete = ["is hunter2hunter2", "is hunter3", "hunter3 too"])] word: String) -> String {
+    word
+}
+
+#[tokio::test]
+async fn no_suggestion_says_a_secret() {
+    let host = Host::builder().catalogue(catalogue![leaking::PROMPT]);
+    let host = host.secrets(["hunter2hunter2", "hunter3hunter3"]).build().await.unwrap();
+    let session = host.session(Profile::new("tester")).unwrap();
+    let suggested = session.complete(Reference::Prompt("leaky/leaking"), "word", "").unwrap();
+    // The second is cut in pieces.
+    assert_eq!(suggested.values, ["is [redacted]", "is [redacted]", "[redacted] too"]);
+    assert_eq!((suggested.total, suggested.has_more), (3, false));
+}
+
 #[tokio::test]
 async fn an_update_reaches_who_listens() {
     let (host, _) = host().await;

@@ -1,11 +1,12 @@
-//! Reading URLs as the egress does: what passes leads, by the parser of the URL standard, to no private address.
+//! Reading URLs as the egress does: what passes leads, by the parser of the URL standard, to no private address,
+//! nor does what completes it to a URL.
 #![no_main]
 
 use std::net::IpAddr;
 
 use aster_runtime::gate::egress::{EgressPolicy, Sort};
 use libfuzzer_sys::fuzz_target;
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 /// Ranges that are private without doubt, by the standard library's word.
 fn is_private(url: &Url) -> bool {
@@ -21,6 +22,19 @@ fn is_private(url: &Url) -> bool {
     }
 }
 
+/// What a text without a scheme is to who puts one before it, and whether it is nothing but a number. With a slash in front
+/// it is a path.
+fn completed(text: &str) -> Option<(Url, bool)> {
+    let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let is_path = text.starts_with(['/', '\\']);
+    if is_path || Url::parse(&text) != Err(ParseError::RelativeUrlWithoutBase) {
+        return None;
+    }
+    let is_number = text.chars().filter(|c| c.is_alphanumeric()).all(|c| c.is_ascii_digit())
+        && !text.contains(['.', ':', '/', '?', '#', '@', '\\']);
+    Some((Url::parse(&format!("http://{text}")).ok()?, is_number))
+}
+
 fuzz_target!(|text: &str| {
     let policy = EgressPolicy::default();
     if let Ok(url) = policy.parse(text) {
@@ -30,6 +44,9 @@ fuzz_target!(|text: &str| {
         if policy.check_named(text, sort, None).is_ok() {
             let web = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp"));
             assert!(!web.is_some_and(|url| is_private(&url)), "{text:?}");
+            if let Some((url, is_number)) = completed(text) {
+                assert!(!is_private(&url) || (is_number && sort == Sort::Url), "{text:?}");
+            }
         }
     }
     let _ = policy.check_named(text, Sort::Text, Some(80));

@@ -80,7 +80,7 @@ mod tests {
             let file = directory.path().join(config::FILE_NAME);
             std::fs::write(&file, text).unwrap();
             let (user, project) = if project { (None, Some(file)) } else { (Some(file), None) };
-            let sources = config::Sources { user, user_required: false, project };
+            let sources = config::Sources { user, project, ..config::Sources::default() };
             config::load(&sources, &["web"], &|name| Some(format!("value of {name}"))).unwrap()
         };
         for (template, project) in [(USER, false), (PROJECT, true)] {

@@ -33,17 +33,20 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         parent.cancel_at_death(interrupt.stop.clone());
     }
     let desk = arguments.approvals.map(|_| Arc::new(Desk::default()));
+    // No agent may come to hold what lets one in, or one that approves.
+    let mut tokens: Vec<String> = token.iter().cloned().collect();
     // Both are gone when this function ends: nobody is left who waits.
     let _approvals = match (&desk, arguments.approvals) {
         (Some(desk), Some(address)) => {
             let (approvals, published) = compose::approvals(desk, address).await?;
+            tokens.push(approvals.token().to_owned());
             let serving = approvals.serve(CancellationToken::new());
             Some((AbortOnDropHandle::new(tokio::spawn(serving)), published))
         }
         _ => None,
     };
     let (host, profile) =
-        compose::serving(global, &config, start, token.as_deref(), arguments.provider, desk, output).await?;
+        compose::serving(global, &config, start, tokens, arguments.provider, desk, output).await?;
     let served = async {
         let Some(address) = arguments.http else {
             return serve::stdio(host, profile, shape, interrupt.stop).await;
@@ -61,7 +64,7 @@ pub(crate) async fn run(global: &Global, arguments: &Serve, output: Output) -> R
         ServeError::UnknownServer(_) | ServeError::Options(_) | ServeError::TokenRequired(_) => {
             Failure::new(Exit::Usage, error.to_string())
         }
-        ServeError::Filter(_) => Failure::new(Exit::Configuration, error.to_string()),
+        ServeError::Session(_) => Failure::new(Exit::Configuration, error.to_string()),
         _ => Failure::new(Exit::Failed, error.to_string()),
     })
 }

@@ -35,7 +35,7 @@ pub(super) struct File {
     pub(super) approval_clients: Option<(Vec<String>, Mark)>,
     pub(super) allow_private: Option<(Vec<String>, Mark)>,
     pub(super) destinations: Destinations,
-    pub(super) agents: BTreeMap<String, Destinations>,
+    pub(super) agents: BTreeMap<String, (Destinations, Mark)>,
     pub(super) agents_at: Option<Mark>,
     pub(super) secrets: Option<(SecretPolicy, Mark)>,
     pub(super) audit: Audit,
@@ -208,6 +208,7 @@ impl Reader<'_> {
                 _ => {
                     file.agents_at = Some(value.at);
                     for (agent, value) in self.entries(value, "`egress.agents`") {
+                        let at = agent.at;
                         let agent = agent.value.scalar().unwrap_or_default();
                         let what = format!("`egress.agents.{}`", one_line(agent, 64));
                         let mut lists = Destinations::default();
@@ -220,7 +221,7 @@ impl Reader<'_> {
                                 _ => lists.deny = self.hosts(value, &format!("`deny` of {what}"), None),
                             }
                         }
-                        file.agents.insert(agent.to_owned(), lists);
+                        file.agents.insert(agent.to_owned(), (lists, at));
                     }
                 }
             }

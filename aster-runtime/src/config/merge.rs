@@ -69,6 +69,7 @@ pub fn load(
 
     let mut merger = Merger { config: Config::default(), pins: Pinning::default(), lookup, errors: problems };
     if let Some((path, file)) = user {
+        merger.agents(&path, &file, sources.agents.as_deref());
         merger.user(path, file);
     }
     if let Some((path, file)) = project {
@@ -111,6 +112,17 @@ struct Merger<'a> {
 }
 
 impl Merger<'_> {
+    /// Limits of an agent that is not among those there are.
+    fn agents(&mut self, path: &Path, file: &file::File, known: Option<&[String]>) {
+        let Some(known) = known else { return };
+        for (agent, (_, at)) in file.agents.iter().filter(|(agent, _)| !known.contains(agent)) {
+            let message =
+                format!("`egress.agents.{}` limits nobody: there is no such agent", one_line(agent, 64));
+            let help = format!("the agents here are `{}`", known.join("` and `"));
+            self.errors.push(Problem::new(path, *at, message, help));
+        }
+    }
+
     fn user(&mut self, path: PathBuf, file: file::File) {
         self.filter(file.allow, file.deny);
         self.config.destinations = file.destinations;
@@ -123,7 +135,7 @@ impl Merger<'_> {
         config.approval_clients = file.approval_clients.map(|(list, _)| list).unwrap_or_default();
         config.allow_private = file.allow_private.map(|(list, _)| list).unwrap_or_default();
         config.limits = file.limits.map(|(limits, _)| limits).unwrap_or_default();
-        config.agents = file.agents;
+        config.agents = file.agents.into_iter().map(|(agent, (lists, _))| (agent, lists)).collect();
         config.secrets = file.secrets.map(|(policy, _)| policy).unwrap_or_default();
         self.audit(&path, file.audit);
         for hook in file.hooks {

@@ -75,6 +75,9 @@ pub struct Sources {
     pub user_required: bool,
     /// The project's file.
     pub project: Option<PathBuf>,
+    /// The agents that there are: under `egress.agents` no other can be named, or a misspelt one would have no limit. `None`
+    /// where the caller knows them and looks itself.
+    pub agents: Option<Vec<String>>,
 }
 
 /// What both files say together.

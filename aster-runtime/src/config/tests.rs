@@ -28,7 +28,7 @@ impl Files {
             Some(path)
         };
         let sources =
-            Sources { user: write("user", user), user_required: false, project: write("project", project) };
+            Sources { user: write("user", user), project: write("project", project), ..Sources::default() };
         Self { root, sources }
     }
 
@@ -761,6 +761,18 @@ fn limits_are_read_and_are_the_users_own() {
     /user/aster.yaml:1:83: `limits` has no key `rate`; known here: `session`, `servers`, `tools`, `waiting`, `wait`, `result_mib`
     "
     );
+}
+
+#[test]
+fn limits_of_an_agent_that_is_not_there_are_a_mistake() {
+    let text = "egress:\n  agents:\n    clinet: {deny: [example.com]}\n    client: {deny: [example.org]}\n";
+    let mut files = Files::new(text, "");
+    assert_eq!(files.load().unwrap().agents.len(), 2);
+    files.sources.agents = Some(vec!["aster".to_owned(), "client".to_owned()]);
+    let error = files.redact(files.load().unwrap_err());
+    assert_snapshot!(error, @"/user/aster.yaml:3:5: `egress.agents.clinet` limits nobody: there is no such agent; the agents here are `aster` and `client`");
+    files.sources.agents = Some(vec!["client".to_owned(), "clinet".to_owned()]);
+    assert!(files.load().is_ok());
 }
 
 #[test]

@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 pub(crate) use admit::explain;
 pub use admit::{Admitted, admit};
 pub use withhold::WITHHELD;
-pub(crate) use withhold::{bound, discreet, withhold};
+pub(crate) use withhold::{bound, discreet, withhold, withhold_suggested};
 
 use self::approval::Approver;
 use self::egress::EgressPolicy;

@@ -60,6 +60,18 @@ pub(crate) fn withhold(policy: &SecretPolicy, result: ToolResult) -> ToolResult 
     ToolResult::from_value(Value::Object(object))
 }
 
+/// What is suggested for an argument, with every secret replaced.
+pub(crate) fn withhold_suggested(policy: &SecretPolicy, values: Vec<String>) -> Vec<String> {
+    if policy.incoming == Incoming::Allow {
+        return values;
+    }
+    // Together: a secret may be cut in pieces.
+    match policy.redactor().redact_value(&Value::from(values)) {
+        Value::Array(values) => values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn note(places: &Places) -> String {
     let named = places.listed.iter().take(NAMED).map(|place| format!("{} at {}", place.kind, place.pointer));
     let named: Vec<String> = named.collect();

@@ -54,8 +54,7 @@ use self::resources::Followed;
 use self::rounds::{Asking, Rounds, Turn};
 pub use self::stdio::{over, stdio};
 use crate::call::Check;
-use crate::host::{CallOptions, Host, HostSession, START_PATIENCE};
-use crate::scope::FilterError;
+use crate::host::{CallOptions, Host, HostSession, START_PATIENCE, SessionError};
 use crate::session::Profile;
 use crate::text;
 use crate::tool::{ClientInfo, JsonObject, ToolResult};
@@ -85,9 +84,9 @@ pub enum Shape {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A glob of the profile cannot be used.
+    /// The profile cannot be used.
     #[error(transparent)]
-    Filter(#[from] FilterError),
+    Session(#[from] SessionError),
     /// There is no such native server in the session's scope.
     #[error("no native server `{0}` is known; `aster mcp list` shows them all")]
     UnknownServer(String),

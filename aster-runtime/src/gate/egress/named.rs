@@ -200,15 +200,21 @@ fn leads(word: &str) -> bool {
         || is_at_home(&slashes)
 }
 
-/// Whether a word is an address or a local name. `internal` is a word like others, and `10.5` or `0.1.2` a number.
+/// Whether a word is an address or a local name. `internal` is a word like others, `10.5` or `0.1.2` a number, and `12:30` a
+/// time.
 fn is_at_home(word: &str) -> bool {
     let Some(Mention { host, port, .. }) = alone(word, Sort::Url) else { return false };
     match host {
         Host::Ipv6(_) => true,
-        Host::Ipv4(_) => {
+        Host::Ipv4(address) => {
             let authority = word.split(['/', '?', '#']).next().unwrap_or_default();
             let name = authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
-            name.matches('.').count() >= 3 || name.starts_with("127.") || name.starts_with("0x")
+            // Of the network 0 only its first address leads anywhere, which is this machine.
+            let leads = || address.octets()[0] != 0 || address.is_unspecified();
+            name.matches('.').count() >= 3
+                || name.starts_with("127.")
+                || name.starts_with("0x")
+                || (!name.contains('.') && leads())
         }
         Host::Domain(name) => {
             is_local(&name) && (name.contains('.') || name == "localhost" || port.is_some())
@@ -389,8 +395,8 @@ fn alone(text: &str, sort: Sort) -> Option<Mention> {
     let host = Host::parse(&bracketed).ok()?;
     let looks_like_one = match (&host, sort) {
         (_, Sort::Host) | (Host::Ipv6(_), _) => true,
-        // A number is an address to those who complete it, and to nearly everybody else a number.
-        (Host::Ipv4(_), _) => name.contains('.') || name.starts_with("0x") || name.starts_with("0X"),
+        // A number by itself is an address to those who complete it, and to nearly everybody else a number.
+        (Host::Ipv4(_), _) => name.len() < text.len() || !name.bytes().all(|byte| byte.is_ascii_digit()),
         (Host::Domain(name), _) => {
             let parts = name.contains('.') && !name.split('.').any(str::is_empty);
             parts || is_local(name) || port.is_some()
@@ -459,6 +465,14 @@ mod tests {
             "127.0.0.1",
             "127.0.0.1:8080/path",
             "0x7f.1",
+            "2130706433:80/x",
+            "2130706433/",
+            "user@2130706433",
+            "2130706433?x",
+            "0:3000",
+            "017700000001/x",
+            "\u{ff12}130706433:80",
+            "0\\x",
             "[::1]:3000",
             "::1",
             "fe80::1",
@@ -516,6 +530,8 @@ mod tests {
             "https://example.com/ redis:10.0.0.1:6379",
             "https://example.com/ 0x7f.1 127.1",
             "https://example.com/ printer.local",
+            "https://example.com/ 2130706433:80/x",
+            "https://example.com/\n0:3000",
             "https://example.com/ [::1]:3000",
             "https://example.com/ (http://127.0.0.1/)",
             "[\"http://127.0.0.1/\",\"https://example.com\"]",
@@ -580,6 +596,9 @@ mod tests {
             "chrome-extension://abc/page.html",
             "main",
             "12",
+            "2130706433",
+            "8.8.8.8:53",
+            "134744072:53/x",
             "index.html",
             "",
             "a b c",
@@ -637,6 +656,28 @@ mod tests {
     }
 
     proptest! {
+        /// What completes a text of an address, however that is written, is led to no private one; but by a number alone.
+        #[test]
+        fn what_is_completed_leads_to_no_private_address(
+            user in "(|[a-z]{1,3}@)",
+            number in prop_oneof![
+                any::<u32>().prop_map(|bits| bits.to_string()),
+                any::<u32>().prop_map(|bits| format!("0{bits:o}")),
+                any::<u32>().prop_map(|bits| format!("0x{bits:x}")),
+                "(0|10|127|169|192|0x7f|0177)(\\.[0-9]{1,3}){0,3}",
+                "21[34][0-9]{7}",
+            ],
+            after in "(|:|:[0-9]{1,5})(|[/?#\\\\][a-z0-9]{0,3})",
+        ) {
+            let text = format!("{user}{number}{after}");
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+            let Ok(url) = Url::parse(&format!("http://{text}")) else { return Ok(()) };
+            let Some(Host::Ipv4(address)) = url.host() else { return Ok(()) };
+            let is_private = EgressPolicy::default().check_address(None, address.into(), 0).is_err();
+            prop_assert!(!is_private || check(&text, Sort::Host).is_err(), "{text}");
+            prop_assert!(!is_private || is_number || check(&text, Sort::Url).is_err(), "{text}");
+        }
+
         #[test]
         fn nothing_panics_and_no_private_address_passes(
             before in "(|[a-z+-]{1,12}:)(|/|//|\\\\)",

@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use globset::{Glob, GlobMatcher};
 use process_wrap::tokio::ChildWrapper;
 use regex::Regex;
+use regex_syntax::hir::literal::Extractor;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -478,6 +479,22 @@ impl Output {
     }
 }
 
+/// What a regular expression matches, as a glob, where that are a few texts. Of one that goes on as it likes nobody can say
+/// whether it matches anything.
+fn spelled(regex: &Regex) -> Option<String> {
+    let parsed = regex_syntax::parse(regex.as_str()).ok()?;
+    let matched = Extractor::new().extract(&parsed);
+    let texts = matched.literals().filter(|_| matched.is_exact())?;
+    let texts: Vec<&str> =
+        texts.iter().map(|text| str::from_utf8(text.as_bytes()).ok()).collect::<Option<_>>()?;
+    let is_plain = |text: &&str| !text.contains(['*', '?', '[', ']', '{', '}', ',', '\\']);
+    match texts.as_slice() {
+        [text] if is_plain(text) => Some((*text).to_owned()),
+        [_, ..] if texts.iter().all(is_plain) => Some(format!("{{{}}}", texts.join(","))),
+        _ => None,
+    }
+}
+
 impl Hook for ProgramHook {
     fn name(&self) -> Cow<'_, str> {
         let file = std::path::Path::new(&self.command).file_name().and_then(|name| name.to_str());
@@ -499,7 +516,8 @@ impl Hook for ProgramHook {
     fn named_tools(&self) -> Vec<String> {
         match &self.matcher.pattern {
             Pattern::Glob(glob) => vec![glob.glob().glob().to_owned()],
-            Pattern::All | Pattern::Regex(_) => Vec::new(),
+            Pattern::Regex(regex) => spelled(regex).into_iter().collect(),
+            Pattern::All => Vec::new(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Secrets in JSON: in every key, text and number, in a value together with its name, and across values that stand side by
-//! side, where somebody has cut one in pieces.
+//! Secrets in JSON: in every key, text and number, in a value together with its name, and across values or keys that stand
+//! side by side, where somebody has cut one in pieces.
 //!
 //! Strings and numbers are counted in the order in which they stand, keys too. What is found belongs to such a number; a
 //! second walk, made only where something was found, turns numbers into pointers or replaces what they count.
@@ -10,11 +10,14 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::{Finding, Redactor, Severity, blob, merged, replaced, scan};
+use super::{CONFIGURED, Finding, Redactor, Severity, blob, filters, merged, percent, replaced, scan};
 use crate::pointer;
 
 /// How much of each end of a long text is looked at together with its neighbours, in bytes.
 const SEAM: usize = 512;
+
+/// How far from an escape texts that are put together are decoded, in bytes: they have no spaces to end a word at.
+const DECODED: usize = 4 * SEAM;
 
 /// How much of a value is looked at together with its name.
 const NAMED: usize = 2048;
@@ -106,8 +109,14 @@ enum Whole<'v> {
 }
 
 fn find(redactor: &Redactor, whole: Whole<'_>) -> Found {
-    let mut leaves =
-        Leaves { redactor, names: Vec::new(), values: Vec::new(), next: 0, found: Found::default() };
+    let mut leaves = Leaves {
+        redactor,
+        names: Vec::new(),
+        keys: Vec::new(),
+        values: Vec::new(),
+        next: 0,
+        found: Found::default(),
+    };
     if redactor.is_idle() || Glance::is_plain(redactor, whole) {
         return leaves.found;
     }
@@ -173,7 +182,9 @@ struct Leaves<'v, 'r> {
     redactor: &'r Redactor,
     /// The names that the current value has, outermost first, and whether each says something of it.
     names: Vec<(&'v str, bool)>,
-    /// The texts that are no keys, with their numbers.
+    /// The keys, with their numbers.
+    keys: Vec<(usize, Cow<'v, str>)>,
+    /// The texts that are no keys, with theirs.
     values: Vec<(usize, Cow<'v, str>)>,
     next: usize,
     found: Found,
@@ -184,6 +195,7 @@ impl<'v> Leaves<'v, '_> {
         for (name, value) in fields {
             let number = self.number();
             self.note(number, self.redactor.find(name));
+            self.keys.push((number, name.into()));
             let tells = self.redactor.formats.is_some() && scan::is_context(name);
             self.names.push((name, tells));
             self.value(value);
@@ -248,18 +260,45 @@ impl<'v> Leaves<'v, '_> {
         }
     }
 
-    /// What only all of the values together are.
+    /// What only all of the values together are, or all of the keys.
     fn joined(&mut self) {
-        if self.values.len() < 2 {
-            return;
+        let mut note = |joined: &Joined, finding: Finding| {
+            for (number, range) in joined.parts(&finding.range) {
+                self.found.texts.entry(number).or_default().push(Finding { range, ..finding });
+            }
+        };
+        if let Some(values) = Joined::of(&self.values) {
+            values.find(self.redactor).into_iter().for_each(|finding| note(&values, finding));
+        }
+        if let Some(keys) = Joined::of(&self.keys) {
+            let mut found = keys.find(self.redactor);
+            found.retain(|finding| {
+                let is_no_name = || filters::is_no_name(&keys.text.as_bytes()[finding.range.clone()]);
+                finding.kind == CONFIGURED || is_no_name()
+            });
+            found.into_iter().for_each(|finding| note(&keys, finding));
+        }
+    }
+}
+
+/// Texts as if they were one.
+struct Joined {
+    text: String,
+    pieces: Vec<Piece>,
+    /// Where each begins.
+    seams: Vec<usize>,
+}
+
+impl Joined {
+    /// `None` where there are not several.
+    fn of(texts: &[(usize, Cow<'_, str>)]) -> Option<Self> {
+        if texts.len() < 2 {
+            return None;
         }
         let mut text = String::new();
-        let mut pieces: Vec<Piece> = Vec::with_capacity(self.values.len());
-        let mut seams = Vec::with_capacity(self.values.len());
-        for (number, value) in &self.values {
-            if value.is_empty() {
-                continue;
-            }
+        let mut pieces: Vec<Piece> = Vec::with_capacity(texts.len());
+        let mut seams = Vec::with_capacity(texts.len());
+        for (number, value) in texts.iter().filter(|(_, value)| !value.is_empty()) {
             seams.push(text.len());
             let (first, last) = match value.len() > 2 * SEAM {
                 true => (head(value, SEAM), Some(tail(value, SEAM))),
@@ -274,29 +313,61 @@ impl<'v> Leaves<'v, '_> {
                 text.push_str(last);
             }
         }
-        let crosses = |range: &Range<usize>| {
-            let after = seams.partition_point(|seam| *seam <= range.start);
-            seams.get(after).is_some_and(|seam| *seam < range.end)
-        };
-        let mut found = self.redactor.find_as_it_is(text.as_bytes(), &seams);
-        found.retain(|finding| crosses(&finding.range));
-        for finding in found {
-            let first = pieces.partition_point(|piece| piece.at.end <= finding.range.start);
-            let hit = pieces[first..].iter().take_while(|piece| piece.at.start < finding.range.end);
-            for piece in hit {
-                let range = finding.range.start.max(piece.at.start)..finding.range.end.min(piece.at.end);
-                let range =
-                    range.start - piece.at.start + piece.from..range.end - piece.at.start + piece.from;
-                self.found.texts.entry(piece.number).or_default().push(Finding { range, ..finding });
+        Some(Self { text, pieces, seams })
+    }
+
+    /// What lies across a seam, as it is and with its escapes undone; an escape may lie across one too.
+    fn find(&self, redactor: &Redactor) -> Vec<Finding> {
+        let mut found = redactor.find_as_it_is(self.text.as_bytes(), &self.seams);
+        for stretch in self.near_escapes() {
+            percent::each_decoded(&self.text[stretch.clone()], |decoded| {
+                let seams = decoded.inside(&self.seams, stretch.start);
+                if seams.is_empty() {
+                    return;
+                }
+                let hidden = redactor.find_as_it_is(&decoded.bytes, &seams);
+                let seen = |finding: Finding| {
+                    let range = decoded.origin(finding.range);
+                    Finding { range: stretch.start + range.start..stretch.start + range.end, ..finding }
+                };
+                found.extend(hidden.into_iter().map(seen));
+            });
+        }
+        found.retain(|finding| {
+            let after = self.seams.partition_point(|seam| *seam <= finding.range.start);
+            self.seams.get(after).is_some_and(|seam| *seam < finding.range.end)
+        });
+        found
+    }
+
+    /// The stretches in which escapes stand, apart from each other.
+    fn near_escapes(&self) -> Vec<Range<usize>> {
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for (at, _) in self.text.match_indices('%') {
+            let end = at + head(&self.text[at..], DECODED).len();
+            match stretches.last_mut() {
+                Some(last) if at.saturating_sub(DECODED) <= last.end => last.end = end,
+                _ => stretches.push(at - tail(&self.text[..at], DECODED).len()..end),
             }
         }
+        stretches
+    }
+
+    /// The texts that a range lies in, each with its part of it.
+    fn parts(&self, range: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let first = self.pieces.partition_point(|piece| piece.at.end <= range.start);
+        let hit = self.pieces[first..].iter().take_while(|piece| piece.at.start < range.end);
+        hit.map(|piece| {
+            let part = range.start.max(piece.at.start)..range.end.min(piece.at.end);
+            (piece.number, part.start - piece.at.start + piece.from..part.end - piece.at.start + piece.from)
+        })
     }
 }
 
-/// A part of a value among all that are joined.
+/// A part of a text among all that are joined.
 struct Piece {
     number: usize,
-    /// Where it begins in its value.
+    /// Where it begins in its text.
     from: usize,
     /// Where it stands among all.
     at: Range<usize>,

@@ -18,6 +18,17 @@ impl Decoded {
         self.origins[range.start]..self.origins[range.end]
     }
 
+    /// Of these places, which are in order, in what the text is a part of from `offset` on: those inside of the stretch, as
+    /// they are in the decoded bytes.
+    pub(super) fn inside(&self, places: &[usize], offset: usize) -> Vec<usize> {
+        let (Some(first), Some(last)) = (self.origins.first(), self.origins.last()) else {
+            return Vec::new();
+        };
+        let from = places.partition_point(|place| *place <= first + offset);
+        let inside = places[from..].iter().take_while(|place| **place < last + offset);
+        inside.map(|place| self.origins.partition_point(|origin| origin + offset < *place)).collect()
+    }
+
     fn decode(bytes: &[u8], origins: impl Fn(usize) -> usize) -> Self {
         let mut decoded =
             Self { bytes: Vec::with_capacity(bytes.len()), origins: Vec::with_capacity(bytes.len() + 1) };

@@ -95,6 +95,65 @@ fn a_place_is_a_pointer_that_shows_no_secret() {
 }
 
 #[test]
+fn what_is_cut_and_encoded_is_found() {
+    let redactor = Redactor::new(["hunter2_hunter2"]).with_formats(Severity::Medium);
+    let (a, b) = ("Ab3dE5gH7jK9mN1pQ2", "rS4tU6vW8xY0zB2cD4");
+    for (first, second) in [
+        (format!("ghp%5F{a}"), b.to_owned()),
+        (format!("ghp%255F{a}"), b.to_owned()),
+        (format!("ghp_{a}"), "%72S4tU6vW8xY0zB2cD4".to_owned()),
+        // The escape is cut too.
+        ("ghp%".to_owned(), format!("5F{a}{b}")),
+        ("say ghp%5".to_owned(), format!("F{a}{b} again")),
+        ("hunter2%5F".to_owned(), "hunter2".to_owned()),
+        ("hunter2%2".to_owned(), "55Fhunter2".to_owned()),
+    ] {
+        for value in [json!({"parts": ["100%", first, second, "5%"]}), json!({"a": first, "b": second})] {
+            let places = redactor.scan(value.as_object().unwrap());
+            assert_eq!(places.listed.len(), 2, "{value}: {places:?}");
+            let redacted = redactor.redact_value(&value).to_string();
+            assert!(!redacted.contains("hunter2") && !redacted.contains("zB2cD4"), "{redacted}");
+        }
+    }
+    // Also far from other escapes, and behind what has characters of several bytes.
+    let words: Vec<String> = (0..3000).map(|n| format!("é-{n}")).collect();
+    let far = words.concat();
+    for between in [json!(far), json!(words)] {
+        let value = json!({"parts": ["%41", between, "hunter2%5F", "hunter2", between, "%41", "x"]});
+        assert_eq!(redactor.scan(value.as_object().unwrap()).listed.len(), 2);
+    }
+    assert_eq!(redactor.scan(json!({"a": "ghp%5F", "b": "hunter2%5G"}).as_object().unwrap()).listed, []);
+}
+
+#[test]
+fn what_is_cut_across_keys_is_found() {
+    let redactor = Redactor::new(["swordfish-and-more"]).with_formats(Severity::Medium);
+    let (a, b) = ("Ab3dE5gH7jK9mN1pQ2", "rS4tU6vW8xY0zB2cD4");
+    for (first, second) in [
+        (format!("ghp_{a}"), b.to_owned()),
+        (format!("ghp%5F{a}"), b.to_owned()),
+        ("swordfish-".to_owned(), "and-more".to_owned()),
+        ("swordfish%2D".to_owned(), "and-more".to_owned()),
+    ] {
+        let value = json!({"x": {&first: 1, &second: [true]}, "rest": "y"});
+        let places = redactor.scan(value.as_object().unwrap());
+        let pointers: Vec<&str> = places.listed.iter().map(|place| place.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/x/[redacted]", "/x/[redacted]"], "{value}");
+        assert_eq!(
+            redactor.redact_value(&value).to_string(),
+            json!({"x": {REDACTED: 1, "[redacted]_": [true]}, "rest": "y"}).to_string()
+        );
+    }
+    // Names in a row are none.
+    let settings = json!({
+        "jina_model": 1, "max_tokens": 2, "timeout_seconds": 3, "retries": 4, "cloudflare": {
+            "account_id": 1, "zone_id": 2, "api_base_url": 3, "purge_everything": 4,
+        }, "npm_config": 5, "registryurl": 6, "strictsslverification": 7, "offline": 8,
+    });
+    assert_eq!(redactor.scan(settings.as_object().unwrap()).listed, []);
+}
+
+#[test]
 fn two_keys_that_become_one_stay_two() {
     let redactor = Redactor::new(["hunter2hunter2", "swordfish1"]);
     let value = json!({"hunter2hunter2": 1, "swordfish1": 2, "b": 3});
