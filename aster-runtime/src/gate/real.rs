@@ -27,6 +27,7 @@ pub(crate) fn real(path: &Path) -> Option<PathBuf> {
 
 /// The same for what a rule names, which must hold when the file system says more: what it does not say is taken as it is
 /// written too.
+#[cfg(any(test, feature = "config"))]
 pub(crate) fn real_or_written(path: &Path) -> Option<PathBuf> {
     let mut walk = Walk::default();
     walk.follow(path)?;
