@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use aster_runtime::audit::AuditSink;
 use aster_runtime::call::{Check, Outcome, Proposed};
 use aster_runtime::config::rules::RuleFiles;
 use aster_runtime::gate::approval::{Approval, ApprovalRequest, Approver};
 use aster_runtime::gate::hooks::{Failure, Hook, Verdict};
 use aster_runtime::gate::rules::{Action, Landscape, Rule, Rules, Test, lint};
-use aster_runtime::testing::{Answer, TestHost};
+use aster_runtime::testing::{Answer, Recording, TestHost};
 use aster_runtime::{
     CallOptions, Filter, Host, HostBuilder, JsonObject, Profile, Session, Tier, ToolId, ToolResult,
     mcp_server, mcp_tool,
@@ -171,6 +172,7 @@ async fn an_argument_can_raise_one_call() {
     let denied = &records[4];
     assert_eq!(denied["decision"], json!({"denied": "approval"}));
     assert_eq!((&records[3]["by"], &denied["by"], &denied["error"]), (&by, &by, &json!("no")));
+    assert_eq!((&denied["tier"], &denied["arguments"]), (&json!("restricted"), &json!({"a": 100, "b": 1})));
 }
 
 #[tokio::test]
@@ -297,12 +299,17 @@ async fn an_answer_to_one_rule_is_none_to_another() {
     for (then, denied) in cases {
         let calls = Arc::default();
         let (rules, receiver) = watch::channel(Arc::new(Rules::new(one())));
+        let audit = Arc::new(Recording::default());
         let builder = builder(&calls).follow_rules(receiver).approver(Arc::new(Adds(rules, then)));
+        let builder = builder.audit(Arc::clone(&audit) as Arc<dyn AuditSink>);
         let session = builder.build().await.unwrap().session(Profile::new("t")).unwrap();
         let arguments = json!({"text": "x"}).as_object().unwrap().clone();
         let completed = session.execute("desk/keep", arguments, CallOptions::default()).await;
         assert_eq!(completed.denied, denied, "{}", completed.result.to_text());
         assert_eq!(calls.load(Ordering::SeqCst), usize::from(denied.is_none()));
+        // Also of a call that is then refused for something else.
+        let record = audit.records().pop().unwrap();
+        assert_eq!(record.by.approver.as_deref(), Some("whoever was asked"));
     }
 }
 

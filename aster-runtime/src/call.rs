@@ -112,6 +112,15 @@ impl By {
         *self == Self::default()
     }
 
+    /// The same, with the others where there is none.
+    pub(crate) fn or(self, others: Self) -> Self {
+        Self {
+            rule: self.rule.or(others.rule),
+            hook: self.hook.or(others.hook),
+            approver: self.approver.or(others.approver),
+        }
+    }
+
     /// The same with every name as this makes it.
     pub(crate) fn renamed(&self, name: impl Fn(&str) -> String) -> Self {
         let named = |said: &Option<Box<str>>| said.as_deref().map(|said| name(said).into());

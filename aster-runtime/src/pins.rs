@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -195,8 +196,7 @@ impl ServerPins {
                 Some(pin) if pin.digest == digest => {
                     sighting.news |= waiting.tools.remove(name).is_some();
                     if let Some(before) = replaced.get(name) {
-                        let change = difference(Some(&before.value()), &tool.pinned());
-                        sighting.changes.insert(name.to_owned(), change);
+                        sighting.replaced.insert(name.to_owned(), Arc::new(before.value()));
                     }
                     continue;
                 }
@@ -243,7 +243,7 @@ struct Sighting {
     /// The tools that are not trusted, and whether they are new.
     quarantined: BTreeMap<String, bool>,
     /// What changed of tools when the user trusted them last.
-    changes: BTreeMap<String, String>,
+    replaced: BTreeMap<String, Arc<Value>>,
     /// The tools that were trusted just now.
     first: Vec<String>,
     /// Whether the instructions are not trusted, and whether they are new.
@@ -278,7 +278,7 @@ pub(crate) fn check(part: &mut Part, pinning: Pinning, store: &dyn PinStore) -> 
             Err(error) => tracing::warn!(server, %error, "what waits for the user's word cannot be kept"),
         }
     }
-    part.note_changes(&sighting.changes);
+    part.note_replaced(&sighting.replaced);
     let command = |tool: Option<&str>| match tool.map(|tool| format!("{server}/{tool}")) {
         Some(id) if text::is_plain(&id) => format!("`aster mcp trust {id}`"),
         _ => format!("`aster mcp trust {server}`"),

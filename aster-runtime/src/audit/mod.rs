@@ -460,6 +460,9 @@ impl Trail {
 
     /// What was heard becomes part of the record.
     fn take_heard(&mut self) {
+        if let Some(tier) = self.heard.tier.take() {
+            self.record.tier = Some(tier);
+        }
         if let Some(arguments) = self.heard.arguments.take() {
             self.arguments(&arguments);
         }
@@ -467,6 +470,7 @@ impl Trail {
         let hidden =
             |said: &Said| Said { reason: said.reason.as_deref().map(|why| self.safe(why)), ..said.clone() };
         self.record.hooks = self.heard.said.iter().map(hidden).collect();
+        self.record.by = self.heard.by.renamed(|name| self.safe(name));
     }
 
     /// The gate has admitted the call, which is about to be dispatched.
@@ -478,7 +482,6 @@ impl Trail {
         }
         // A hook or a human may have said why.
         self.record.decision = Some(Decision::Admitted(self.safe(admitted.by())));
-        self.record.by = admitted.who().renamed(|name| self.safe(name));
         self.record.time = now();
         self.record.stage = Stage::Intent;
         match known(self.recorder.commit(&self.record)).await {
@@ -516,7 +519,7 @@ impl Trail {
         let completed = Completed { outcome, denied: denied_by, result, duration: self.started.elapsed() };
         if let Some(denied) = denied {
             self.record.decision = Some(Decision::Denied(denied.check));
-            self.record.by = denied.by.renamed(|name| self.safe(name));
+            self.heard.by = denied.by.clone().or(std::mem::take(&mut self.heard.by));
             self.record.error = Some(self.safe(&denied.message));
         }
         if let Some((kind, error)) = error {

@@ -70,11 +70,11 @@ impl Part {
         server.tools = tools.len();
     }
 
-    /// Notes of tools what changed when the user trusted them last.
-    pub(crate) fn note_changes(&mut self, changes: &BTreeMap<String, String>) {
+    /// Notes of tools what they were before the change that the user trusted last.
+    pub(crate) fn note_replaced(&mut self, replaced: &BTreeMap<String, Arc<Value>>) {
         for tool in &mut self.tools {
-            if let Some(change) = changes.get(tool.id.tool()) {
-                Arc::make_mut(tool).change = Some(change.as_str().into());
+            if let Some(before) = replaced.get(tool.id.tool()) {
+                Arc::make_mut(tool).replaced = Some(Arc::clone(before));
             }
         }
     }
@@ -352,7 +352,7 @@ fn native_callable(
         timeout: spec.timeout,
         urls,
         pin: super::pin(spec.server, &definition),
-        change: None,
+        replaced: None,
         definition,
         checker: Arc::new(checker),
         governed,
@@ -584,7 +584,7 @@ fn external_tool(
         urls: Vec::new(),
         // Of what was sent, and not of what we fill in: a new version of Aster changes no pin.
         pin: super::pin(server, definition),
-        change: None,
+        replaced: None,
         checker: Arc::new(checker),
         governed,
     })

@@ -115,8 +115,8 @@ pub struct Tool {
     /// The arguments that name a URL, of a native tool.
     urls: Vec<String>,
     pin: String,
-    /// What changed of it when the user trusted it last.
-    change: Option<Arc<str>>,
+    /// What it was before the change of it that the user trusted last.
+    replaced: Option<Arc<Value>>,
     checker: Arc<Checker>,
     governed: Governed,
 }
@@ -234,11 +234,11 @@ impl Tool {
         pinned(&self.definition)
     }
 
-    /// What changed of it when the user trusted it last, line by line and safe to show; of an external tool that the user has
-    /// trusted anew.
+    /// What it was before the change of it that the user trusted last, as [`pinned`](Self::pinned) has it; of an external tool
+    /// that the user has trusted anew.
     #[must_use]
-    pub fn change(&self) -> Option<&str> {
-        self.change.as_deref()
+    pub fn replaced(&self) -> Option<&Value> {
+        self.replaced.as_deref()
     }
 
     /// The input schema as a model provider takes it, with what that costs.

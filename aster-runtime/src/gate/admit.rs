@@ -27,7 +27,6 @@ use crate::tool::{ClientLink, JsonObject};
 pub struct Admitted {
     call: Proposed,
     by: String,
-    who: By,
     tier: Tier,
     slot: Slot,
     decided: Decided,
@@ -44,12 +43,6 @@ impl Admitted {
     #[must_use]
     pub fn by(&self) -> &str {
         &self.by
-    }
-
-    /// Who had a say in it, by name.
-    #[must_use]
-    pub fn who(&self) -> &By {
-        &self.who
     }
 
     /// What hooks want the model to be told besides, with the result.
@@ -115,34 +108,37 @@ pub async fn admit(
     check_secrets(gate, outgoing, &call)?;
     check_budget(&call.session, call.session.exhausted().is_none())?;
     let mut tier = call.tool.tier();
-    let mut who = By::rule(ruling.rule.as_deref());
+    heard.by = By::rule(ruling.rule.as_deref());
     let by = match (&ruling.requirement, &ruling.rule) {
         (Requirement::Ask(why), place) => {
             tier = Tier::Restricted;
-            who.hook = judged.ask.as_ref().map(|word| word.hook.as_str().into());
+            // Recorded in full, whatever comes of it.
+            heard.tier = Some(tier);
+            heard.arguments = Some(call.arguments.clone());
+            heard.by.hook = judged.ask.as_ref().map(|word| word.hook.as_str().into());
             gate.limits.look(&call)?;
             let cause = Cause { why, asking: &ruling.asking, rules };
             match approval::ask(gate, &call, &cause, client).await {
                 Approval::Approved { by, .. } => {
-                    who.approver = Some(by.as_str().into());
+                    heard.by.approver = Some(by.as_str().into());
                     match place {
                         Some(place) => format!("{by}, asked by the rule at {place}"),
                         None => by,
                     }
                 }
                 Approval::Denied { by, reason } => {
-                    who.approver = by.map(Into::into);
-                    return Err(Denied::new(Check::Approval, reason).by(who));
+                    heard.by.approver = by.map(Into::into);
+                    return Err(Denied::new(Check::Approval, reason));
                 }
                 Approval::Unasked { .. } => {
-                    return Err(Denied::new(Check::Approval, "nobody can be asked").by(who));
+                    return Err(Denied::new(Check::Approval, "nobody can be asked"));
                 }
             }
         }
         (_, Some(place)) => format!("the rule at {place}"),
         (_, None) => match &judged.allow {
             Some(word) if unheard => {
-                who = By::hook(&word.hook);
+                heard.by = By::hook(&word.hook);
                 word.text.clone()
             }
             _ => format!("tier {tier}"),
@@ -152,7 +148,7 @@ pub async fn admit(
     let decided = Decided { rules: Arc::clone(rules), outgoing, ruling, judged };
     decided.check_same_rules(gate, &call).await?;
     check_budget(&call.session, slot.take_call(&call.session))?;
-    Ok(Admitted { call, by, who, tier, slot, decided })
+    Ok(Admitted { call, by, tier, slot, decided })
 }
 
 /// What the rules and the tier ask for.

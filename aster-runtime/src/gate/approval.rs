@@ -31,6 +31,7 @@ pub use crate::session::MAX_WAITING_OF_SESSION;
 
 use super::Gate;
 use super::rules::Rules;
+use super::secrets::Redactor;
 use crate::call::Proposed;
 use crate::canonical;
 use crate::catalogue::{Origin, Tool};
@@ -73,8 +74,9 @@ pub const MAX_WAITING: usize = 64;
 /// Who answers on a terminal, as it stands in the audit.
 const AT_TERMINAL: &str = "the user at the terminal";
 
-/// How much of a change of a tool is shown, in characters.
-const MAX_CHANGE: usize = 8000;
+/// How much of a change of a tool is shown, in bytes and in lines.
+const MAX_CHANGE: usize = 8 << 10;
+const MAX_CHANGE_LINES: usize = 100;
 
 /// How often the client of a call hears that it waits for a human.
 const TICK: Duration = Duration::from_secs(5);
@@ -254,15 +256,15 @@ pub(super) async fn ask(
 pub(super) struct Seen(Arc<StdMutex<HashMap<ToolId, Arc<Tool>>>>);
 
 impl Seen {
-    /// What is different about a tool.
-    fn change(&self, tool: &Tool) -> Option<String> {
+    /// What is different about a tool, without secrets: what was pinned may hold one that was configured later.
+    fn change(&self, tool: &Tool, redactor: &Redactor) -> Option<String> {
         let approved = self.tools().get(tool.id()).map(Arc::clone);
-        let change = match approved {
+        let before = match approved {
             Some(before) if before.digest() == tool.digest() => return None,
-            Some(before) => difference(Some(&before.pinned()), &tool.pinned()),
-            None => tool.change()?.to_owned(),
+            Some(before) => redactor.redact_value(&before.pinned()),
+            None => redactor.redact_value(tool.replaced()?),
         };
-        Some(bounded(change))
+        Some(bounded(difference(Some(&before), &redactor.redact_value(&tool.pinned()))))
     }
 
     fn approved(&self, tool: &Arc<Tool>) {
@@ -276,10 +278,16 @@ impl Seen {
 
 /// A change, or its beginning and how much more there is: a stranger must not be able to bury the question.
 fn bounded(mut change: String) -> String {
-    if let Some((end, _)) = change.char_indices().nth(MAX_CHANGE) {
+    let lines = change.match_indices('\n').nth(MAX_CHANGE_LINES - 1).map_or(change.len(), |(end, _)| end + 1);
+    let mut end = lines.min(MAX_CHANGE);
+    while !change.is_char_boundary(end) {
+        end -= 1;
+    }
+    if end < change.len() {
         let more = change[end..].chars().count();
         change.truncate(end);
-        change.push_str(&format!("…\n… and {more} characters more, which are not shown\n"));
+        let cut = if change.ends_with('\n') { "" } else { "…\n" };
+        change.push_str(&format!("{cut}… and {more} characters more, which are not shown\n"));
     }
     change
 }
@@ -315,7 +323,7 @@ async fn ask_now(
         endpoint: gate.endpoints.get(id.server()).cloned(),
         summary: call.tool.summary().to_owned(),
         arguments: Value::Object(call.tool.shown(&call.arguments)),
-        change: gate.approved.change(&call.tool),
+        change: gate.approved.change(&call.tool, gate.secrets.redactor()),
         why: why.to_owned(),
         remembers,
     };
@@ -520,10 +528,14 @@ mod tests {
 
     #[test]
     fn a_long_change_says_that_it_is_cut() {
-        let all = "é".repeat(MAX_CHANGE);
+        let all = "é".repeat(MAX_CHANGE / 2);
         assert_eq!(bounded(all.clone()), all);
         let cut = bounded(format!("{all}\nxyz"));
         assert_eq!(cut, format!("{all}…\n… and 4 characters more, which are not shown\n"));
+        let lines = "+\n".repeat(MAX_CHANGE_LINES);
+        assert_eq!(bounded(lines.clone()), lines);
+        let cut = bounded(format!("{lines}+ x"));
+        assert_eq!(cut, format!("{lines}… and 3 characters more, which are not shown\n"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub use program::{InvalidMatcher, Matcher, ProgramHook};
 pub use program::{review_of, verdict_of};
 
 use crate::call::{By, Check, Denied, Proposed};
+use crate::spec::Tier;
 use crate::tool::{JsonObject, ToolError, ToolResult};
 
 /// When a hook is asked.
@@ -267,6 +268,10 @@ pub struct Heard {
     pub said: Vec<Said>,
     /// The arguments that they, or the policy on secrets, gave the call.
     pub arguments: Option<JsonObject>,
+    /// The tier of the call, where it is raised.
+    pub tier: Option<Tier>,
+    /// Who had a say in it besides who refused it.
+    pub by: By,
 }
 
 /// What the hooks together say of a call that they do not refuse.
