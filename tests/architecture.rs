@@ -194,8 +194,7 @@ fn only_the_guarded_client_names_an_http_client() {
     let naming = sources.filter(|path| {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        path.extension().is_some_and(|extension| extension == "rs")
-            && lines.any(|line| names_http_client(line))
+        path.extension().is_some_and(|extension| extension == "rs") && lines.any(names_http_client)
     });
     let naming: BTreeSet<String> =
         naming.map(|path| path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/")).collect();

@@ -109,6 +109,9 @@ enum Whole<'v> {
 }
 
 fn find(redactor: &Redactor, whole: Whole<'_>) -> Found {
+    if redactor.is_idle() || Glance::is_plain(redactor, whole) {
+        return Found::default();
+    }
     let mut leaves = Leaves {
         redactor,
         names: Vec::new(),
@@ -117,9 +120,6 @@ fn find(redactor: &Redactor, whole: Whole<'_>) -> Found {
         next: 0,
         found: Found::default(),
     };
-    if redactor.is_idle() || Glance::is_plain(redactor, whole) {
-        return leaves.found;
-    }
     match whole {
         Whole::Object(object) => leaves.object(object),
         Whole::Value(value) => leaves.value(value),
