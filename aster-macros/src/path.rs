@@ -23,7 +23,7 @@ impl CratePath {
     pub(crate) fn inside(given: Option<&Path>) -> (Self, TokenStream) {
         let Some(path) = given else { return (Self::new(None), TokenStream::new()) };
         let first = path.segments.first().map(|first| first.ident.to_string()).unwrap_or_default();
-        if path.leading_colon.is_some() || first.ends_with("crate") {
+        if path.leading_colon.is_some() || ["crate", "$crate"].contains(&first.as_str()) {
             return (Self::new(given), TokenStream::new());
         }
         let rest = path.segments.iter().skip(1);

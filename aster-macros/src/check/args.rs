@@ -339,7 +339,7 @@ fn argument<'a>(
     }
     let is_owned = owned(kind, &parameter.ty, may_be_context, errors);
     // What is all arguments has no name on the wire, and may be bound to anything.
-    let is_whole = of_tool.schema.is_some() || options.flatten;
+    let is_whole = of_tool.schema.is_some() || (kind == Kind::Tool && options.flatten);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone(), &parameter.pattern)),
         None if is_whole => (own_name(&parameter.pattern), Wire::Pattern(&parameter.pattern)),

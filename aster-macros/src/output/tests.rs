@@ -791,6 +791,7 @@ fn what_a_server_cannot_read_is_told() {
     assert_eq!(published(quote!(unix, cfg(test))), "`cfg_attr` hides `cfg` from `#[mcp_server]`");
     assert_eq!(published(quote!(unix, doc = "More.")), "`cfg_attr` hides `doc` from `#[mcp_server]`");
     assert_eq!(published(quote!(mcp_tool, inline)), "");
+    assert_eq!(published(quote!(docsrs, doc(cfg(unix)))), "");
     assert_eq!(
         said(quote! {
             use aster::{mcp_tool as tool, mcp_prompt};
@@ -857,6 +858,7 @@ fn the_runtime_is_found_from_inside_of_a_module() {
         (quote!(super::aster), "super::super::aster::__private"),
         (quote!(crate::aster), "crate::aster::__private"),
         (quote!(::aster), "::aster::__private"),
+        (quote!(mycrate::aster), "__aster_facade::__private"),
         (quote!(rt::aster), "__aster_facade::__private"),
     ] {
         let (inside, _) = inside(path.clone());

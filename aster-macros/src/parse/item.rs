@@ -144,6 +144,8 @@ fn hidden(attribute: &Attribute, names: &[&str]) -> Option<Ident> {
         // The first is the condition.
         metas.iter().skip(1).find_map(|meta| match meta {
             Meta::List(list) if list.path.is_ident("cfg_attr") => inside(&list.tokens, names),
+            // `doc(hidden)` and `doc(cfg(…))` say nothing to a model.
+            Meta::List(list) if list.path.is_ident("doc") => None,
             meta => {
                 let last = &meta.path().segments.last()?.ident;
                 names.iter().any(|name| last == name).then(|| last.clone())
