@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proc_macro2::Ident;
-use syn::{Attribute, Expr, Path, Type, Visibility};
+use syn::{Attribute, Expr, Path, Token, Type, Visibility};
 
 use crate::parse::attr::{Kind, Range};
 use crate::parse::doc::Doc;
@@ -16,6 +16,8 @@ pub(crate) struct Callable {
     pub visibility: Visibility,
     /// The `cfg`s under which it exists.
     pub conditions: Vec<Attribute>,
+    /// Whether it is deprecated, or what it takes and gives is and may be.
+    pub deprecated: bool,
     /// Its server, where that is known here; otherwise it is the package.
     pub server: Option<String>,
     pub name: String,
@@ -33,6 +35,8 @@ pub(crate) struct Callable {
     pub egress: Vec<String>,
     pub is_async: bool,
     pub takes_self: bool,
+    /// Whether it stands in an `impl`.
+    pub in_impl: bool,
     pub takes_context: bool,
     pub arguments: Vec<Argument>,
     /// Whether there is one argument, which is all of them.
@@ -113,6 +117,8 @@ pub(crate) struct Server {
     pub description: Description,
     pub instructions: Option<String>,
     pub group: Option<Path>,
+    /// Whether its type is deprecated, as far as its block says it.
+    pub deprecated: bool,
     /// In source order, of all kinds.
     pub callables: Vec<Callable>,
 }
@@ -121,7 +127,7 @@ pub(crate) struct Server {
 #[derive(Debug)]
 pub(crate) enum ServerHome {
     /// `impl` of this type, whose last segment is the identifier.
-    Impl(Box<Type>, Ident),
+    Impl(Token![impl], Box<Type>, Ident),
     /// In this module.
     Module(Ident),
 }

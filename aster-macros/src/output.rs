@@ -86,7 +86,10 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
     }
     let server = check::server::server(&item, &options, &mut errors);
     let is_taken = check::server::is_taken(&item, &mut errors);
-    let krate = options.krate();
+    let (krate, door) = match &item {
+        ServerItem::Impl(_) => (options.krate(), TokenStream::new()),
+        ServerItem::Module(_) => options.krate_inside(),
+    };
     let server = server.filter(|_| errors.is_empty());
     let generated = match &server {
         Some(server) => expand::server::server(server, &krate),
@@ -98,8 +101,8 @@ pub(crate) fn mcp_server(attribute: TokenStream, tokens: TokenStream) -> Output 
     let tokens = match item {
         ServerItem::Impl(block) => quote!(#block #generated),
         ServerItem::Module(module) => {
-            let beside = server.map(|server| expand::server::beside(&server, &krate));
-            let module = module.with(generated);
+            let beside = server.map(|server| expand::server::beside(&server, &options.krate()));
+            let module = module.with(quote!(#door #generated));
             quote!(#module #beside)
         }
     };

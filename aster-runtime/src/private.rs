@@ -797,6 +797,12 @@ const fn hash(server: &str, name: &str) -> u64 {
     add(add(add(0xcbf2_9ce4_8422_2325, server), "/"), name)
 }
 
+/// Whether something only stands where a mistake has been reported, about which there is nothing more to say. The rest stands
+/// in a package, which has a name.
+const fn stand_in(location: Location) -> bool {
+    location.package.is_empty()
+}
+
 /// Heapsort, which needs no recursion and no memory.
 const fn sort(items: &mut [Hashed]) {
     let mut start = items.len() / 2;
@@ -836,6 +842,8 @@ const fn check_neighbours(entries: &[Entry], first: Hashed, second: Hashed) {
         (entries[first.entry].callable(first.callable), entries[second.entry].callable(second.callable))
         && str_eq(one.server, two.server)
         && str_eq(one.name, two.name)
+        && !stand_in(one.location)
+        && !stand_in(two.location)
         // Of two servers of one name the servers are told, and not their tools.
         && (first.entry == second.entry
             || (entries[first.entry].free().is_some() && entries[second.entry].free().is_some()))
@@ -874,7 +882,8 @@ const fn check_servers(entries: &[Entry]) {
         while other < at {
             let (first, second) = (&entries[other], &entries[at]);
             let both_free = first.free().is_some() && second.free().is_some();
-            if !both_free && str_eq(first.server(), second.server()) {
+            let neither_broken = !stand_in(first.location()) && !stand_in(second.location());
+            if !both_free && neither_broken && str_eq(first.server(), second.server()) {
                 same_server(first, second);
             }
             other += 1;
@@ -942,6 +951,10 @@ pub const fn check_raises<const N: usize>(entries: &[Entry], raises: &[Raise]) {
     let mut at = 0;
     while at < raises.len() {
         let Raise { tool, tier } = raises[at];
+        at += 1;
+        if stand_in(tool.location) {
+            continue;
+        }
         let sentence = Sentence::new().text("`").text(tool.server).text("/").text(tool.name).text("` ");
         if !is_listed(entries, &callables, tool) {
             sentence
@@ -958,7 +971,6 @@ pub const fn check_raises<const N: usize>(entries: &[Entry], raises: &[Raise]) {
                 .help("name a stricter tier, or remove the line: `raise` only tightens")
                 .panic("A0504");
         }
-        at += 1;
     }
 }
 
@@ -989,6 +1001,9 @@ const fn is_listed(entries: &[Entry], callables: &[Hashed], tool: &ToolSpec) -> 
 #[track_caller]
 const fn check_uris(entries: &[Entry], at: usize) {
     let own = entries[at].resources();
+    if stand_in(entries[at].location()) {
+        return;
+    }
     let mut resource = 0;
     while resource < own.len() {
         let mut other = 0;
@@ -1170,6 +1185,24 @@ mod tests {
              src/other.rs:7 (package other)\nhelp: list it once, or give one of them another name\nnote: [A0603] see \
              docs/errors/A0603.md"
         );
+    }
+
+    #[test]
+    fn what_stands_for_something_broken_is_not_told_again() {
+        const ENTRIES: &[Entry] = &[
+            Entry::Server(&BROKEN_SERVER),
+            Entry::Tool(&BROKEN_TOOL),
+            Entry::Resource(&BROKEN_RESOURCE),
+            Entry::Server(&BROKEN_SERVER),
+            Entry::Prompt(&BROKEN_PROMPT),
+            Entry::Tool(&BROKEN_TOOL),
+            Entry::Resource(&BROKEN_RESOURCE),
+        ];
+        check_catalogue::<{ count(ENTRIES) }>(ENTRIES);
+        let raise = Raise { tool: &BROKEN_TOOL, tier: Tier::Standard };
+        check_raises::<0>(&[Entry::Server(&BROKEN_SERVER)], &[raise]);
+        let lowered = Raise { tool: &SEARCH, tier: Tier::Standard };
+        assert!(panic_of(|| check_raises::<0>(&[], &[raise, lowered])).contains("A0607"));
     }
 
     #[test]

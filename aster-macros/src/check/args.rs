@@ -1,17 +1,18 @@
 //! The parameters of what is published: which one is the context, and what the others are called on the wire.
 
 use quote::{ToTokens, quote};
+use syn::ext::IdentExt as _;
 use syn::visit::{self, Visit};
 use syn::{
-    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat,
+    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat, Path,
     PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp, parse_quote,
 };
 
 use super::signature::impl_trait;
-use super::{is_placeholder, name};
+use super::{destination, is_placeholder, name};
 use crate::diag::{Errors, codes};
 use crate::model::{Argument, Description};
-use crate::parse::attr::{ArgOptions, Kind, Range};
+use crate::parse::attr::{ArgOptions, CallableOptions, Kind, Range};
 use crate::parse::item::{Function, Parameter, bare};
 
 /// More than this, and a model fills them in badly.
@@ -24,9 +25,10 @@ pub(super) type Judged<'a> = (Argument, Wire<'a>);
 pub(super) fn check<'a>(
     kind: Kind,
     function: &'a Function,
-    has_schema: bool,
+    of_tool: &CallableOptions,
     errors: &mut Errors,
 ) -> (bool, Option<Vec<Judged<'a>>>) {
+    let has_schema = of_tool.schema.is_some();
     let (contexts, parameters): (Vec<_>, Vec<_>) =
         function.parameters.iter().enumerate().partition(|(_, parameter)| is_context(&parameter.ty));
     context(&contexts, errors);
@@ -52,13 +54,15 @@ pub(super) fn check<'a>(
         .iter()
         .map(|(position, parameter)| {
             let may_be_context = *position == 0 && contexts.is_empty();
-            let argument = argument(kind, parameter, may_be_context, has_schema, errors);
+            let argument = argument(kind, parameter, may_be_context, of_tool, errors);
             flattened(kind, parameter, &parameters, argument.as_ref(), has_schema, errors);
             argument
         })
         .collect();
-    described(kind, function, &mut judged, errors);
-    let named: Vec<&Judged<'_>> = judged.iter().flatten().collect();
+    let is_whole = has_schema || judged.iter().flatten().any(|(argument, _)| argument.flatten.is_some());
+    described(kind, function, is_whole, &mut judged, errors);
+    let is_named = |(argument, _): &&Judged<'_>| !has_schema && argument.flatten.is_none();
+    let named: Vec<&Judged<'_>> = judged.iter().flatten().filter(is_named).collect();
     for (at, (second, wire)) in named.iter().enumerate() {
         if let Some((_, first)) = named[..at].iter().find(|(first, _)| first.name == second.name) {
             let what = format!("two arguments are called `{}` on the wire", second.name);
@@ -144,13 +148,23 @@ fn no_struct(ty: &Type) -> Option<&'static str> {
 }
 
 /// Gives the arguments what the doc comment's own section says of them.
-fn described(kind: Kind, function: &Function, judged: &mut [Option<Judged<'_>>], errors: &mut Errors) {
+fn described(
+    kind: Kind,
+    function: &Function,
+    is_whole: bool,
+    judged: &mut [Option<Judged<'_>>],
+    errors: &mut Errors,
+) {
     let is_parameter = |name: &str| {
         function.parameters.iter().any(|parameter| match &parameter.pattern {
             Pat::Ident(pattern) => pattern.ident == name,
             _ => false,
         })
     };
+    // The parts of a value that is all arguments are not known here.
+    if is_whole {
+        return;
+    }
     for item in &function.doc.arguments {
         let named = judged.iter_mut().flatten().find(|(argument, wire)| {
             argument.name == item.name || matches!(wire.parameter(), Some(ident) if *ident == item.name)
@@ -217,21 +231,32 @@ impl Wire<'_> {
 
 impl ToTokens for Wire<'_> {
     fn to_tokens(&self, tokens: &mut proc_macro2::TokenStream) {
-        match self {
-            Self::Pattern(pattern) => pattern.to_tokens(tokens),
-            Self::Literal(literal, _) => literal.to_tokens(tokens),
+        match (self, self.parameter()) {
+            (Self::Literal(literal, _), _) => literal.to_tokens(tokens),
+            // Without the `mut` before it.
+            (Self::Pattern(_), Some(ident)) => ident.to_tokens(tokens),
+            (Self::Pattern(pattern), None) => pattern.to_tokens(tokens),
         }
     }
 }
 
-/// Whether a type is `ToolContext`, however it is taken.
+/// Whether a type is `ToolContext`, however it is taken. By a path that says nothing of Aster's it is so where it is borrowed,
+/// which an argument cannot be.
 fn is_context(ty: &Type) -> bool {
     struct Search(bool);
     impl Visit<'_> for Search {
-        fn visit_path_segment(&mut self, segment: &PathSegment) {
-            self.0 |= segment.ident == "ToolContext";
-            visit::visit_path_segment(self, segment);
+        fn visit_path(&mut self, path: &Path) {
+            let is_own = |segment: &PathSegment| segment.ident.to_string().starts_with("aster");
+            let is_it = path.segments.last().is_some_and(|last| last.ident == "ToolContext");
+            self.0 |= is_it && (path.segments.len() == 1 || path.segments.iter().any(is_own));
+            visit::visit_path(self, path);
         }
+    }
+    if let Type::Reference(reference) = bare(ty)
+        && let Type::Path(path) = bare(&reference.elem)
+        && path.path.segments.last().is_some_and(|last| last.ident == "ToolContext")
+    {
+        return true;
     }
     let mut search = Search(false);
     search.visit_type(ty);
@@ -249,6 +274,7 @@ fn context(contexts: &[(usize, &Parameter)], errors: &mut Errors) {
             bare(&parameter.ty),
             Type::Reference(reference)
                 if reference.mutability.is_none()
+                    && reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static")
                     && matches!(bare(&reference.elem), Type::Path(path)
                         if path.path.segments.last().is_some_and(|last| last.ident == "ToolContext"))
         );
@@ -271,7 +297,7 @@ fn argument<'a>(
     kind: Kind,
     parameter: &'a Parameter,
     may_be_context: bool,
-    has_schema: bool,
+    of_tool: &CallableOptions,
     errors: &mut Errors,
 ) -> Option<Judged<'a>> {
     let options = ArgOptions::parse(&parameter.options, errors);
@@ -312,17 +338,19 @@ fn argument<'a>(
         errors.push_with_help(attribute, &codes::OTHER_ATTRIBUTE, what, help);
     }
     let is_owned = owned(kind, &parameter.ty, may_be_context, errors);
+    // What is all arguments has no name on the wire, and may be bound to anything.
+    let is_whole = of_tool.schema.is_some() || (kind == Kind::Tool && options.flatten);
     let (name, wire) = match &options.name {
         Some(literal) => (literal.value(), Wire::Literal(literal.clone(), &parameter.pattern)),
+        None if is_whole => (own_name(&parameter.pattern), Wire::Pattern(&parameter.pattern)),
         None => (identifier(&parameter.pattern, errors)?, Wire::Pattern(&parameter.pattern)),
     };
     if options.name.is_some() && !matches!(parameter.pattern, Pat::Ident(_) | Pat::Wild(_)) {
         errors.push(&parameter.pattern, &codes::PATTERN, "an argument cannot be taken apart");
         return None;
     }
-    // The one parameter of a tool with its own schema has no name on the wire.
-    let is_named = has_schema || name::argument(&name, &wire, errors);
-    let is_url = url(parameter, &name, &options, errors);
+    let is_named = is_whole || name::argument(&name, &wire, errors);
+    let is_url = !is_whole && url(&parameter.ty, &name, &options, of_tool, errors);
     // Among floating-point numbers, a whole one may be written as it is read.
     let in_numbers = |value: Expr| match Numbers::of(&parameter.ty) {
         Some(Numbers::Float) => with_fraction(value),
@@ -365,17 +393,20 @@ fn shown(options: &ArgOptions, errors: &mut Errors) {
     }
 }
 
-/// Whether an argument stands under egress: as its option says, or as its name and type do.
-fn url(parameter: &Parameter, name: &str, options: &ArgOptions, errors: &mut Errors) -> bool {
-    let is_named =
-        ["url", "urls", "uri", "uris"].contains(&name.rsplit(['_', '-', '.']).next().unwrap_or(name));
-    let like_url = match innermost(&parameter.ty).as_str() {
-        "Url" => true,
-        "String" | "str" => is_named,
-        _ => false,
+/// Whether an argument is declared a URL: as its option says, or as its name and type do.
+fn url(ty: &Type, name: &str, options: &ArgOptions, of_tool: &CallableOptions, errors: &mut Errors) -> bool {
+    let innermost = innermost(ty);
+    let is_text = ["String", "str"].contains(&innermost.as_str());
+    let like_url = innermost == "Url" || (is_text && destination::is_url(name));
+    // Of a tool in an open world every text may name a destination, and of a type that is not known its schema may say so.
+    let may_name = match innermost.as_str() {
+        "bool" | "char" => false,
+        _ if Numbers::of(ty).is_some() => false,
+        "String" | "str" => destination::is_any(name) || of_tool.open_world == Some(true),
+        _ => true,
     };
-    if let (false, Some(false), Some(key)) = (like_url, options.url, options.keys.get("url")) {
-        errors.push(key, &codes::NO_URL, format!("argument `{name}` is not taken for a URL"));
+    if let (false, Some(false), Some(key)) = (may_name, options.url, options.keys.get("url")) {
+        errors.push(key, &codes::NO_URL, format!("argument `{name}` is not taken for a destination"));
     }
     options.url.unwrap_or(like_url)
 }
@@ -416,7 +447,8 @@ impl Numbers {
                 _ => None,
             };
         }
-        let bits = |name: &str| name.get(1..)?.parse::<u32>().ok().filter(|bits| *bits <= 64);
+        let bits =
+            |name: &str| name.get(1..)?.parse::<u32>().ok().filter(|bits| [8, 16, 32, 64].contains(bits));
         match last.ident.to_string().as_str() {
             "f32" | "f64" => Some(Self::Float),
             "isize" => Some(Self::Integer(i64::MIN.into(), i64::MAX.into())),
@@ -579,16 +611,22 @@ fn number(expression: &Expr) -> Option<f64> {
     }
 }
 
-fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
-    use syn::ext::IdentExt as _;
+/// The name that a pattern binds; none where it takes a value apart.
+fn own_name(pattern: &Pat) -> String {
+    match pattern {
+        Pat::Ident(pattern) => pattern.ident.unraw().to_string(),
+        _ => String::new(),
+    }
+}
 
+fn identifier(pattern: &Pat, errors: &mut Errors) -> Option<String> {
     let reserved = |ident: &Ident| name::is_reserved_argument(&ident.to_string());
     match pattern {
-        Pat::Ident(pattern) if pattern.subpat.is_none() => {
-            let name = pattern.ident.unraw().to_string();
-            if name.starts_with('_') && !reserved(&pattern.ident) {
+        Pat::Ident(bound) if bound.subpat.is_none() => {
+            let name = own_name(pattern);
+            if name.starts_with('_') && !reserved(&bound.ident) {
                 let what = format!("argument `{name}` is named as if it had no name");
-                errors.push(pattern, &codes::UNNAMED, what);
+                errors.push(&bound.ident, &codes::UNNAMED, what);
                 return None;
             }
             Some(name)

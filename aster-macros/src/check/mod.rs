@@ -2,6 +2,7 @@
 //! [`model`](crate::model).
 
 mod args;
+mod destination;
 pub(crate) mod name;
 pub(crate) mod server;
 pub(crate) mod signature;
@@ -9,6 +10,7 @@ mod uri;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens as _;
+use syn::{Attribute, Meta};
 
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Description, Role, Whole};
@@ -50,9 +52,11 @@ pub(crate) fn callable(
     let ident = &function.signature.ident;
     attributes(kind, function, home, errors);
     signature::check(kind, function, home, errors);
-    let (takes_context, arguments) = args::check(kind, function, options.schema.is_some(), errors);
+    let (takes_context, arguments) = args::check(kind, function, options, errors);
     let role = role(kind, function, options, home, arguments.as_deref(), errors);
-    let description = description(kind, function, errors);
+    let is_whole = options.schema.is_some()
+        || arguments.iter().flatten().any(|(argument, _)| argument.flatten.is_some());
+    let description = description(kind, function, is_whole, errors);
     let name = name::callable(ident, options.name.as_ref(), errors);
     let alias = alias(name.as_deref(), options, errors);
     hints(options, errors);
@@ -74,6 +78,7 @@ pub(crate) fn callable(
         ident: ident.clone(),
         visibility: function.visibility.clone(),
         conditions: function.conditions(),
+        deprecated: is_deprecated(&function.attributes),
         server,
         name: name?,
         title: options.title.as_ref().map(syn::LitStr::value),
@@ -89,11 +94,22 @@ pub(crate) fn callable(
         alias,
         egress,
         is_async: function.signature.asyncness.is_some(),
+        in_impl: matches!(home, Home::Impl { .. }),
         takes_self: function.signature.receiver().is_some(),
         takes_context,
         whole: whole(options, arguments.as_deref()?),
         arguments: arguments?.into_iter().map(|(argument, _)| argument).collect(),
         output: signature::output(&function.signature),
+    })
+}
+
+/// Whether attributes say that something is deprecated, or that such a thing may be used.
+pub(crate) fn is_deprecated(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("allow") || list.path.is_ident("expect") => {
+            list.tokens.clone().into_iter().any(|tree| tree.to_string() == "deprecated")
+        }
+        meta => meta.path().is_ident("deprecated"),
     })
 }
 
@@ -151,7 +167,10 @@ fn egress(
             errors.push(host, &codes::HOST, format!("`{}` is no host", value.escape_debug()));
         }
     }
-    let has_url = arguments.is_none_or(|arguments| arguments.iter().any(|(argument, _)| argument.url));
+    // What a schema of its own, or that of a struct, says of URLs is read when the program runs.
+    let may_be_url = |(argument, _): &args::Judged<'_>| argument.url || argument.flatten.is_some();
+    let has_url =
+        options.schema.is_some() || arguments.is_none_or(|arguments| arguments.iter().any(may_be_url));
     if let Some(key) = options.keys.get("egress").filter(|_| !has_url) {
         let (what, help) = ("`egress` limits URLs, and there are none", "mark the argument: `#[arg(url)]`");
         errors.push_with_help(key, &codes::HOST, what, help);
@@ -186,10 +205,10 @@ fn role(
                 let what = format!("resource `{}` has no URI", function.signature.ident);
                 errors.push(at(function, options, home), &codes::NO_URI, what);
             }
+            uri::mime_type(options, errors);
             let literal = options.uri.as_ref()?;
             let variables = uri::variables(literal, errors)?;
             uri::size(options, &variables, errors);
-            uri::mime_type(options, errors);
             let is_right = uri::agrees(literal, &variables, arguments?, errors);
             is_right.then(|| Role::Resource {
                 uri: literal.value(),
@@ -247,9 +266,11 @@ fn server(options: &CallableOptions, home: &Home, errors: &mut Errors) -> Option
     Some(server.to_owned())
 }
 
-fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<Description> {
+/// What the doc comment says. Where one value is all arguments, what it says of them is of the value's parts, and stays.
+fn description(kind: Kind, function: &Function, is_whole: bool, errors: &mut Errors) -> Option<Description> {
     let noun = kind.noun();
     let (ident, doc) = (&function.signature.ident, &function.doc);
+    let text = if is_whole { &doc.whole } else { &doc.text };
     if !doc.present {
         errors.push(ident, &codes::NO_DESCRIPTION, format!("{noun} `{ident}` has no description"));
         return None;
@@ -257,17 +278,17 @@ fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<D
     if doc.computed {
         return Some(doc.into());
     }
-    if doc.text.is_empty() {
+    if text.is_empty() {
         let what = format!("the description of {noun} `{ident}` is empty");
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }
-    if letters(&doc.text) == letters(&ident.to_string()) || is_placeholder(&doc.text) {
+    if letters(text) == letters(&ident.to_string()) || is_placeholder(text) {
         let what = format!("the description of {noun} `{ident}` says nothing");
         errors.push(&doc.tokens, &codes::PLACEHOLDER, what);
         return None;
     }
-    let length = doc.text.chars().count();
+    let length = text.chars().count();
     if length > MAX_DESCRIPTION {
         let what = format!(
             "the description of {noun} `{ident}` has {length} characters, and {MAX_DESCRIPTION} are the most"
@@ -275,21 +296,23 @@ fn description(kind: Kind, function: &Function, errors: &mut Errors) -> Option<D
         errors.push(&doc.tokens, &codes::LONG_DESCRIPTION, what);
         return None;
     }
-    Some(doc.into())
+    Some(Description::Text(text.clone()))
 }
 
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
-/// What stands where a description is still to be written, and how a longer one begins that says so. The runtime's lint has
-/// the same words.
+/// What stands where a description is still to be written, and how a longer one begins that says so, unless a sentence begins
+/// with it. The runtime's lint has the same words.
 const PLACEHOLDERS: &[&str] = &["todo", "fixme", "tbd", "xxx", "description", "loremipsum"];
 const MARKS: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
 /// Whether a text only holds the place of a description that is still to be written.
 fn is_placeholder(text: &str) -> bool {
-    let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let text = text.trim_start();
+    let (first, rest) = text.split_at(text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len()));
+    let goes_on = rest.trim_start().starts_with(char::is_alphanumeric);
     let said = letters(text);
-    said.is_empty() || PLACEHOLDERS.contains(&said.as_str()) || MARKS.contains(&first)
+    said.is_empty() || PLACEHOLDERS.contains(&said.as_str()) || (MARKS.contains(&first) && !goes_on)
 }

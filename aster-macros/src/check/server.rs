@@ -5,7 +5,7 @@ use syn::ext::IdentExt as _;
 use syn::visit::Visit;
 use syn::{GenericParam, Ident, Lifetime, LitStr, Path, Type};
 
-use super::{Home, callable, name, noun};
+use super::{Home, callable, is_deprecated, name, noun};
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Server, ServerHome};
 use crate::parse::attr::{CallableOptions, Kind, ServerOptions};
@@ -28,7 +28,7 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
     for second in item.attributes().iter().filter(|attribute| is_server(attribute)) {
         errors.push(second.path(), &codes::CONFLICTING, "`#[mcp_server]` is given twice");
     }
-    if judged.is_empty() {
+    if judged.is_empty() && !item.is_lost() {
         let what = format!("server `{}` has no tools", name.as_deref().unwrap_or("…"));
         match item {
             ServerItem::Impl(block) => errors.push(block.header.impl_token, &codes::NO_TOOLS, what),
@@ -44,6 +44,7 @@ pub(crate) fn server(item: &ServerItem, options: &ServerOptions, errors: &mut Er
         description: item.doc().into(),
         instructions: options.instructions.as_ref().map(LitStr::value),
         group: options.group.clone(),
+        deprecated: is_deprecated(item.attributes()),
         callables: judged
             .into_iter()
             .map(|judged| judged.map(|(callable, _)| callable))
@@ -106,7 +107,7 @@ fn of_impl(block: &ImplBlock, options: &ServerOptions, errors: &mut Errors) -> O
         errors.push(lifetime, &codes::BORROWING, format!("`{ident}` borrows what it serves from"));
         return None;
     }
-    Some((ServerHome::Impl(header.self_ty.clone(), ident), name))
+    Some((ServerHome::Impl(header.impl_token, header.self_ty.clone(), ident), name))
 }
 
 fn of_module(module: &Module, options: &ServerOptions, errors: &mut Errors) -> Option<Place> {

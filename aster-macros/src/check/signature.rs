@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{
     GenericParam, Ident, ReceiverKind, ReturnType, Safety, Signature, Type, TypeImplTrait, TypeParamBound,
-    TypeTraitObject,
+    TypeTraitObject, WherePredicate,
 };
 
 use super::Home;
@@ -90,8 +90,11 @@ fn generics(noun: &str, signature: &Signature, errors: &mut Errors) {
     let what = format!("a {noun} cannot be generic");
     if let Some(parameter) = generic {
         errors.push(parameter, &codes::GENERIC, what);
-    } else if let Some(clause) = &signature.generics.where_clause {
-        errors.push(clause, &codes::GENERIC, what);
+    } else if let Some(clause) = &signature.generics.where_clause
+        && let Some(bound) =
+            clause.predicates.iter().find(|bound| !matches!(bound, WherePredicate::Lifetime(_)))
+    {
+        errors.push(bound, &codes::GENERIC, what);
     }
 }
 
@@ -112,16 +115,20 @@ fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors)
         }
         return;
     };
-    let is_shared = match &receiver.kind {
-        ReceiverKind::Reference(_, _, mutability) => mutability.is_none(),
+    // Under whatever name: what is none of the server's rustc refuses.
+    let is_plain = |ty: &Type| {
+        matches!(bare(ty), Type::Path(path)
+            if path.path.segments.iter().all(|segment| segment.arguments.is_none()))
+    };
+    let (is_shared, lifetime) = match &receiver.kind {
+        ReceiverKind::Reference(_, lifetime, mutability) => (mutability.is_none(), lifetime.as_ref()),
         ReceiverKind::Typed(_, ty) => match bare(ty) {
             Type::Reference(reference) => {
-                reference.mutability.is_none()
-                    && matches!(bare(&reference.elem), Type::Path(path) if path.path.is_ident("Self"))
+                (reference.mutability.is_none() && is_plain(&reference.elem), reference.lifetime.as_ref())
             }
-            _ => false,
+            _ => (false, None),
         },
-        _ => false,
+        _ => (false, None),
     };
     match home {
         Home::Module { .. } => {
@@ -129,15 +136,27 @@ fn receiver(noun: &str, signature: &Signature, home: &Home, errors: &mut Errors)
             let help = "remove `self`; for tools that share a state put `#[mcp_server]` on an `impl`";
             errors.push_with_help(receiver, &codes::NO_SERVER, what, help);
         }
-        Home::Package(_) => {
+        Home::Package(place) => {
             let what = format!("`{}` takes `self`, but no server's `impl` is around it", signature.ident);
-            errors.push(receiver, &codes::NO_SERVER, what);
+            let mut help = codes::NO_SERVER.help.to_owned();
+            // There may be one after all.
+            if place.around == Around::Unknown {
+                help.push_str(
+                    "; where it is, write this attribute under its own name, and outside of a `macro_rules!`",
+                );
+            }
+            errors.push_with_help(receiver, &codes::NO_SERVER, what, help);
         }
         Home::Impl { .. } if !is_shared => {
             let what = format!("{noun} `{}` needs its server for itself", signature.ident);
             errors.push(receiver, &codes::RECEIVER, what);
         }
-        Home::Impl { .. } => {}
+        Home::Impl { .. } => {
+            if let Some(lifetime) = lifetime.filter(|lifetime| lifetime.ident == "static") {
+                let what = format!("{noun} `{}` has its server for one call", signature.ident);
+                errors.push_with_help(lifetime, &codes::RECEIVER, what, "take `&self`");
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use syn::{LitStr, Type};
 use super::args::Judged;
 use crate::diag::{Errors, codes};
 use crate::parse::attr::CallableOptions;
+use crate::parse::item::bare;
 
 /// The variables of a URI in their order. `None` where it is none, which has then been reported.
 pub(super) fn variables(literal: &LitStr, errors: &mut Errors) -> Option<Vec<String>> {
@@ -52,7 +53,7 @@ pub(super) fn agrees(
 
 /// Whether a type is written as an `Option`; by another name it is only of no use.
 fn is_option(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+    matches!(bare(ty), Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
 
 /// A size where there is more than one resource to have it.

@@ -106,6 +106,12 @@ pub(crate) static SYNTAX: Code = Code {
     help: "write a comma between them",
 };
 
+pub(crate) static HIDDEN: Code = Code {
+    id: "A0014",
+    title: "a server's macro takes the attributes of its functions as they are written, before any condition is judged",
+    help: "write it itself",
+};
+
 pub(crate) static GENERIC: Code =
     Code { id: "A0102", title: "a JSON schema is fixed at compile time", help: "name a concrete type" };
 
@@ -123,7 +129,7 @@ pub(crate) static NO_SERVER: Code = Code {
 
 pub(crate) static RECEIVER: Code = Code {
     id: "A0105",
-    title: "the tools of a server are called at the same time",
+    title: "a server is lent to its tools, which are called at the same time",
     help: "take `&self`; keep what changes behind a lock in `Self`",
 };
 
@@ -333,7 +339,7 @@ pub(crate) static TAKEN: Code = Code {
 
 pub(crate) static NO_URL: Code = Code {
     id: "A0507",
-    title: "arguments of the type `Url`, and texts called `url`, stand under egress without being asked; no others do",
+    title: "egress governs an argument by its type, or by a name such as `page_url` or `domain`",
     help: "remove it",
 };
 

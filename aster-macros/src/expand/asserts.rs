@@ -4,7 +4,7 @@
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Expr, GenericArgument, Lit, PathArguments, PathSegment, Type};
+use syn::{Expr, GenericArgument, Lit, PathArguments, PathSegment, Token, Type, parse_quote_spanned};
 
 use crate::model::{Argument, Callable, Role};
 use crate::parse::attr::Range;
@@ -29,39 +29,75 @@ fn at(tokens: &impl ToTokens) -> Span {
     Span::mixed_site().located_at(tokens.to_token_stream().span())
 }
 
+/// A type as an argument of a generic one. Of a name that is not there, rustc proposes a type parameter where it is such an
+/// argument, and not where it is a parameter's type, unless it has arguments of its own; with the same words in both places it
+/// shows them once.
+fn as_argument(ty: &Type, in_impl: bool) -> Type {
+    let mut ty = ty.clone();
+    match &mut ty {
+        Type::Group(inner) => *inner.elem = as_argument(&inner.elem, in_impl),
+        Type::Paren(inner) => *inner.elem = as_argument(&inner.elem, in_impl),
+        Type::Array(array) => *array.elem = as_argument(&array.elem, in_impl),
+        Type::Tuple(tuple) => {
+            tuple.elems.iter_mut().for_each(|element| *element = as_argument(element, in_impl))
+        }
+        Type::Path(path) if path.path.get_ident().is_some_and(|name| !is_proposed(name, in_impl)) => {
+            // Of the user's own tokens, so that what is wrong with the type is told without a word of an expansion.
+            let spot = path.span();
+            if let Some(last) = path.path.segments.last_mut() {
+                last.arguments = PathArguments::AngleBracketed(parse_quote_spanned!(spot=> <>));
+            }
+        }
+        _ => {}
+    }
+    ty
+}
+
+/// Whether rustc proposes a name as that of a type parameter wherever it stands: one capital letter is, of a function. `Self` is
+/// no name.
+fn is_proposed(name: &Ident, in_impl: bool) -> bool {
+    let name = name.to_string();
+    name == "Self" || (!in_impl && name.chars().count() == 1 && name.chars().all(char::is_uppercase))
+}
+
 /// Adds an argument to the schema.
-pub(super) fn describe(private: &TokenStream, schema: &Ident, argument: &Argument) -> TokenStream {
+pub(super) fn describe(
+    private: &TokenStream,
+    schema: &Ident,
+    argument: &Argument,
+    in_impl: bool,
+) -> TokenStream {
     let Argument { name, ty, default, example, range, length, pattern, url, secret, header, .. } = argument;
     let description = super::description(private, &argument.description);
-    let spot = at(ty);
+    let (spot, named) = (at(ty), &as_argument(ty, in_impl));
     let value = |option: &str, value: &Option<Expr>| {
         let option = Ident::new(option, spot);
         value.as_ref().map(|value| {
             let value = closure(private, ty, value);
-            quote_spanned!(spot=> .#option::<#ty>(#value))
+            quote_spanned!(spot=> .#option::<#named>(#value))
         })
     };
     let bounds = |option: &str, bounds: &Option<Range>| {
         let option = Ident::new(option, spot);
         bounds.as_ref().map(|bounds| {
             let (minimum, maximum) = limits(private, bounds);
-            quote_spanned!(spot=> .#option::<#ty>(#minimum, #maximum))
+            quote_spanned!(spot=> .#option::<#named>(#minimum, #maximum))
         })
     };
     let (default, example) = (value("default", default), value("example", example));
     let (range, length) = (bounds("range", range), bounds("length", length));
-    let pattern = pattern.as_ref().map(|pattern| quote_spanned!(spot=> .pattern::<#ty>(#pattern)));
-    let url = url.then(|| quote_spanned!(spot=> .url::<#ty>()));
+    let pattern = pattern.as_ref().map(|pattern| quote_spanned!(spot=> .pattern::<#named>(#pattern)));
+    let url = url.then(|| quote_spanned!(spot=> .url::<#named>()));
     let secret = secret.then(|| quote_spanned!(spot=> .secret()));
-    let header = header.as_ref().map(|header| quote_spanned!(spot=> .header::<#ty>(#header)));
+    let header = header.as_ref().map(|header| quote_spanned!(spot=> .header::<#named>(#header)));
     let options = quote!(#default #example #range #length #pattern #url #secret #header);
     match part(ty) {
         Some(part) => {
-            let given = quote_spanned!(spot=> &mut #schema, #name, #description);
-            let described = call_at(private, ("Argument", ty, "describe"), &given, part);
+            let values = quote_spanned!(spot=> &mut #schema, #name, #description);
+            let described = call_at(private, ("Argument", ty, "describe"), &values, part);
             quote_spanned!(spot=> #described #options;)
         }
-        None => quote_spanned!(spot=> #schema.argument::<#ty>(#name, #description) #options;),
+        None => quote_spanned!(spot=> #schema.argument::<#named>(#name, #description) #options;),
     }
 }
 
@@ -84,9 +120,8 @@ fn limits(private: &TokenStream, bounds: &Range) -> (TokenStream, TokenStream) {
 }
 
 /// The schema of an argument that is the whole object.
-pub(super) fn flattened(private: &TokenStream, argument: &Argument) -> TokenStream {
-    let ty = &argument.ty;
-    let spot = at(ty);
+pub(super) fn flattened(private: &TokenStream, argument: &Argument, in_impl: bool) -> TokenStream {
+    let (spot, ty) = (at(&argument.ty), as_argument(&argument.ty, in_impl));
     quote_spanned!(spot=> || #private::InputSchema::flattened::<#ty>())
 }
 
@@ -104,16 +139,21 @@ pub(super) fn suggestions(private: &TokenStream, typed: &Ident, complete: &Expr)
 }
 
 /// Reads all arguments out of a call as one value.
-pub(super) fn decode_whole(call: &Ident, local: &Ident, argument: &Argument) -> TokenStream {
-    let ty = &argument.ty;
-    let spot = at(ty);
+pub(super) fn decode_whole(call: &Ident, local: &Ident, argument: &Argument, in_impl: bool) -> TokenStream {
+    let (spot, ty) = (at(&argument.ty), as_argument(&argument.ty, in_impl));
     quote_spanned!(spot=> let #local = #call.whole::<#ty>();)
 }
 
 /// Reads an argument out of a call.
-pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argument: &Argument) -> TokenStream {
+pub(super) fn decode(
+    private: &TokenStream,
+    call: &Ident,
+    local: &Ident,
+    argument: &Argument,
+    in_impl: bool,
+) -> TokenStream {
     let Argument { name, ty, default, range, .. } = argument;
-    let spot = at(ty);
+    let (spot, named) = (at(ty), as_argument(ty, in_impl));
     let default = default.as_ref().map(|default| closure(private, ty, default));
     let decoded = match (part(ty), default) {
         (Some(part), Some(default)) => {
@@ -123,12 +163,12 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
         (Some(part), None) => {
             call_at(private, ("Argument", ty, "take"), &quote_spanned!(spot=> &mut #call, #name), part)
         }
-        (None, Some(default)) => quote_spanned!(spot=> #call.argument_or::<#ty>(#name, #default)),
-        (None, None) => quote_spanned!(spot=> #call.argument::<#ty>(#name)),
+        (None, Some(default)) => quote_spanned!(spot=> #call.argument_or::<#named>(#name, #default)),
+        (None, None) => quote_spanned!(spot=> #call.argument::<#named>(#name)),
     };
     let range = range.as_ref().map(|range| {
         let (minimum, maximum) = limits(private, range);
-        quote_spanned!(spot=> #call.within::<#ty>(#name, &#local, #minimum, #maximum);)
+        quote_spanned!(spot=> #call.within::<#named>(#name, &#local, #minimum, #maximum);)
     });
     quote_spanned!(spot=> let #local = #decoded; #range)
 }
@@ -138,9 +178,9 @@ pub(super) fn decode(private: &TokenStream, call: &Ident, local: &Ident, argumen
 fn closure(private: &TokenStream, ty: &Type, default: &Expr) -> TokenStream {
     let spot = at(default);
     if is_text(default) {
-        // Where it is none of the type's, the text is what is wrong.
-        let of = respan(&ty.to_token_stream(), default.span());
-        return quote_spanned!(spot=> || -> #ty { #private::text::<#of>(#default) });
+        // Where it is none of the type's, the text is what is wrong; the type itself is told at its own place.
+        let inferred = Token![_](default.span());
+        return quote_spanned!(spot=> || -> #ty { #private::text::<#inferred>(#default) });
     }
     quote_spanned!(spot=> || -> #ty { #default })
 }
@@ -257,7 +297,7 @@ fn arguments<'a>(ty: &'a Type, name: &str) -> Vec<&'a Type> {
 
 fn output(callable: &Callable) -> (TokenStream, Span) {
     match &callable.output {
-        Some(ty) => (ty.to_token_stream(), at(ty)),
+        Some(ty) => (as_argument(ty, callable.in_impl).to_token_stream(), at(ty)),
         None => (quote!(()), at(&callable.ident)),
     }
 }

@@ -22,8 +22,7 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
     let Callable { ident, visibility, .. } = callable;
     let kind = callable.role.kind();
     let place = located(ident, ident);
-    let spec = spec(callable, &server, &quote!(#ident), private);
-    let deprecated = deprecated();
+    let spec = own_body(callable, &server, private);
     let about = format!("The {1} that [`{0}`](fn@{0}) is, for `catalogue!`.", ident.unraw(), kind.noun());
     let (constant, ty, entry) = names(kind);
     let inner = match kind {
@@ -34,7 +33,6 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
     // Its name is none that a user gives to what stands in an option.
     let beside = quote_spanned! {Span::mixed_site()=>
         const _: () = {
-            #deprecated
             const __ASTER_SPEC: &#private::#ty = &#spec;
             impl #place {
                 #[doc = #about]
@@ -48,6 +46,24 @@ pub(crate) fn free(callable: &Callable, krate: &CratePath) -> TokenStream {
         #[doc = #about]
         #[#private::beside(#beside)]
         #visibility #declaration
+    }
+}
+
+/// The constant that describes a function, as an expression. It is the body of a function of its own, because rustc needs more
+/// than linear time for one body. To rustc that one stands where the user's does, so that it says of a type in both what is
+/// the same to the letter, and shows it once.
+pub(super) fn own_body(callable: &Callable, server: &TokenStream, private: &TokenStream) -> TokenStream {
+    let ident = &callable.ident;
+    let (_, ty, _) = names(callable.role.kind());
+    let spec = spec(callable, server, &quote!(#ident), private);
+    let own = Ident::new("__aster_spec", ident.span());
+    let deprecated = deprecated(callable.deprecated);
+    quote_spanned! {Span::mixed_site()=>
+        {
+            #deprecated
+            const fn #own() -> #private::#ty { #spec }
+            #own()
+        }
     }
 }
 
@@ -91,11 +107,14 @@ pub(super) fn names(kind: Kind) -> (Ident, Ident, Ident) {
     (Ident::new(constant, Span::call_site()), ident(ty), ident(entry))
 }
 
-/// For a constant that calls what it was generated from: that this is deprecated is for others to hear.
-pub(super) fn deprecated() -> TokenStream {
-    quote_spanned! {Span::mixed_site()=>
-        #[allow(deprecated, reason = "a deprecated tool is offered until it is removed")]
-    }
+/// For a constant that calls what it was generated from: that this is deprecated is for others to hear. Nothing where it is
+/// not, for a crate may forbid that it be allowed.
+pub(super) fn deprecated(is_deprecated: bool) -> Option<TokenStream> {
+    is_deprecated.then(|| {
+        quote_spanned! {Span::mixed_site()=>
+            #[allow(deprecated, reason = "a deprecated tool is offered until it is removed")]
+        }
+    })
 }
 
 /// The same name, at the same place, but from a macro: lints about how it is written or used do not concern the user.
@@ -226,14 +245,17 @@ fn input_schema(tool: &Callable, private: &TokenStream) -> TokenStream {
             let spot = Span::mixed_site().located_at(schema.span());
             return quote_spanned!(spot=> || #private::own_schema(#schema));
         }
-        (Some(Whole::Flattened), Some(argument)) => return asserts::flattened(private, argument),
+        (Some(Whole::Flattened), Some(argument)) => {
+            return asserts::flattened(private, argument, tool.in_impl);
+        }
         _ => {}
     }
     if tool.arguments.is_empty() {
         return quote_spanned!(Span::mixed_site()=> || #private::InputSchema::new().finish());
     }
     let schema = binding("schema");
-    let arguments = tool.arguments.iter().map(|argument| asserts::describe(private, &schema, argument));
+    let arguments =
+        tool.arguments.iter().map(|argument| asserts::describe(private, &schema, argument, tool.in_impl));
     quote_spanned! {Span::mixed_site()=>
         || {
             let mut #schema = #private::InputSchema::new();
@@ -251,8 +273,8 @@ fn call(tool: &Callable, function: &TokenStream, private: &TokenStream) -> Token
         (binding("invocation"), binding("call"), binding("state"), binding("context"));
     let locals: Vec<Ident> = (0..tool.arguments.len()).map(|at| binding(&format!("argument_{at}"))).collect();
     let decoded = tool.arguments.iter().zip(&locals).map(|(argument, local)| match tool.whole {
-        Some(_) => asserts::decode_whole(&call, local, argument),
-        None => asserts::decode(private, &call, local, argument),
+        Some(_) => asserts::decode_whole(&call, local, argument, tool.in_impl),
+        None => asserts::decode(private, &call, local, argument, tool.in_impl),
     });
 
     let state = tool.takes_self.then_some(&state);

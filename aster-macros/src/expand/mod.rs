@@ -1,8 +1,8 @@
 //! Emits code from the model. Nothing here can fail.
 //!
 //! Generated code is written at `Span::mixed_site()`: its local variables are its own, its paths resolve where the user
-//! stands. It is made of `const` data and closures, never of functions or modules, so that it sees what the user's item
-//! sees: private types, `Self`, the inside of another function.
+//! stands. It is made of `const` data, closures and functions in a block, never of modules, so that it sees what the user's item
+//! sees: private types, the inside of another function, and in an `impl`, where it stands in no block, `Self`.
 
 mod asserts;
 pub(crate) mod callable;

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::callable::{deprecated, located, spec};
+use super::callable::{deprecated, located, own_body, spec};
 use super::{location, option};
 use crate::check::{self, name};
 use crate::model::{Callable, Server, ServerHome};
@@ -17,7 +17,7 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let mixed = Span::mixed_site();
     let constant = constant(server, private);
     let about = format!("The server `{}`, for `catalogue!`.", server.name);
-    let deprecated = deprecated();
+    let deprecated = deprecated(server.deprecated);
     let tiers_about = format!("The tier of each tool of `{}`.", server.name);
     let groups_about = format!("The name of each tool's group, of `{}`.", server.name);
     let tiers = |spec: &TokenStream| quote_spanned!(mixed=> &#private::tiers::<{ #spec.tools.len() }>(#spec));
@@ -35,15 +35,16 @@ pub(crate) fn server(server: &Server, krate: &CratePath) -> TokenStream {
     let variants = of_kind(server, Kind::Tool)
         .map(|tool| (&tool.ident, tool.conditions.as_slice(), Some(tool.name.as_str())));
     match &server.home {
-        ServerHome::Impl(ty, ident) => {
+        ServerHome::Impl(keyword, ty, ident) => {
             let name = enum_of(ident);
             let constant = quote_spanned!(mixed=> <#ty>::SERVER);
             let list = tool_enum(&name, ident, &server.name, variants, Some(&constant), private);
             let tiers = tiers(&constant);
             let maps = maps(constant, quote_spanned!(mixed=> <#ty as #private::ServerTiers>::TIERS));
             let owns = owns(server, private);
+            // With the keyword of the user's own, rustc says of a type in both what is the same to the letter, and shows it once.
             quote_spanned! {mixed=>
-                impl #ty {
+                #keyword #ty {
                     #maps
                     #(#owns)*
                 }
@@ -114,12 +115,18 @@ pub(super) fn tool_enum<'a>(
             (quote!(#(#conditions)* #about #variant), quote!(#(#conditions)* Self::#variant => #tool))
         })
         .unzip();
-    // By name and not by number: a tool under a `cfg` that does not hold is in neither list.
-    let spec = match constant {
-        Some(constant) => quote_spanned! {Span::mixed_site()=>
-            #private::tool_of(#constant, match self { #(#arms),* })
-        },
-        None => quote!(&#private::BROKEN_TOOL),
+    // By name and not by number: a tool under a `cfg` that does not hold is in neither list. What follows on a `match` of nothing
+    // would be unreachable in its own function.
+    let (spec, tool) = match constant {
+        Some(constant) => (
+            quote_spanned!(Span::mixed_site()=> #private::tool_of(#constant, self.__tool())),
+            Some(quote_spanned! {Span::mixed_site()=>
+                const fn __tool(self) -> &'static str {
+                    match self { #(#arms),* }
+                }
+            }),
+        ),
+        None => (quote!(&#private::BROKEN_TOOL), None),
     };
     quote_spanned! {Span::mixed_site()=>
         #[doc = #about]
@@ -128,10 +135,10 @@ pub(super) fn tool_enum<'a>(
         impl #name {
             #[doc = "What the tool is: all that its attribute says."]
             #[must_use]
-            #[allow(unreachable_code, reason = "an enum without variants has no tools")]
             pub const fn spec(self) -> &'static #private::ToolSpec {
                 #spec
             }
+            #tool
         }
     }
 }
@@ -154,7 +161,7 @@ fn owns<'a>(server: &'a Server, private: &'a TokenStream) -> impl Iterator<Item 
             let (ty, own) = own(kind, &callable.ident);
             let (conditions, ident, name) = (&callable.conditions, &callable.ident, &server.name);
             let spec = spec(callable, &quote!(#name), &quote!(Self::#ident), private);
-            let deprecated = deprecated();
+            let deprecated = deprecated(server.deprecated || callable.deprecated);
             quote_spanned!(Span::mixed_site()=> #(#conditions)* #deprecated #[doc(hidden)] #[allow(non_upper_case_globals)] const #own: #private::#ty = #spec;)
         })
     })
@@ -174,24 +181,19 @@ fn constant(server: &Server, private: &TokenStream) -> TokenStream {
         ServerHome::Impl(..) => option(private, server.group.as_ref()),
     };
     let (tiers, start, at) = match &server.home {
-        ServerHome::Impl(ty, ident) => {
+        ServerHome::Impl(_, ty, ident) => {
             let ty = ty.to_token_stream();
             let tiers = quote!(<Self as #private::ServerTiers>::TIERS);
             (tiers, quote!({ use #private::HandedIn as _; #private::Start::<#ty>::FUNCTION }), ident)
         }
         ServerHome::Module(ident) => (quote!(TIERS), quote!(#private::start_stateless), ident),
     };
-    let deprecated = deprecated();
     let specs = |kind| {
         let specs = of_kind(server, kind).map(|callable| {
-            let (ty, own) = own(kind, &callable.ident);
+            let (_, own) = own(kind, &callable.ident);
             let spec = match &server.home {
                 ServerHome::Impl(..) => quote!(Self::#own),
-                ServerHome::Module(_) => {
-                    let ident = &callable.ident;
-                    let spec = spec(callable, &quote!(#name), &quote!(#ident), private);
-                    quote_spanned!(Span::mixed_site()=> { #deprecated const SPEC: #private::#ty = #spec; SPEC })
-                }
+                ServerHome::Module(_) => own_body(callable, &quote!(#name), private),
             };
             let conditions = &callable.conditions;
             quote!(#(#conditions)* #spec)

@@ -27,6 +27,11 @@ fn headlines((_, errors): &Output) -> Vec<String> {
     errors.iter().map(|error| error.to_string().lines().next().unwrap_or_default().to_owned()).collect()
 }
 
+/// The first lines of what is said to a tool.
+fn told(attribute: TokenStream, function: TokenStream) -> String {
+    headlines(&tool(attribute, quote!(#[doc = "Fetches a page."] #function))).join("; ")
+}
+
 #[test]
 fn a_free_function() {
     snapshot!(pretty(tool(
@@ -676,4 +681,413 @@ fn one_expansion_is_shown_by_its_name() {
     let expansion = join(mcp_server(TokenStream::new(), item.clone()));
     assert!(shown(&item, &expansion, "Web").unwrap().contains("pub enum WebTool {"));
     assert_eq!(shown(&item, &expansion, "add"), None);
+}
+
+/// What is all arguments has no name on the wire, so that no rule of such names is about it.
+#[test]
+fn what_is_all_arguments_may_be_bound_to_anything() {
+    for pattern in [quote!(arguments), quote!(_page), quote!(_), quote!(Page { number }), quote!(mut _meta)] {
+        let flattened = quote! { fn fetch(#[arg(flatten)] #pattern: Page) {} };
+        assert_eq!(told(quote!(tier = Standard), flattened), "", "{pattern}");
+        let own = quote! { fn fetch(#pattern: JsonObject) {} };
+        assert_eq!(told(quote!(tier = Standard, schema = SCHEMA), own), "", "{pattern}");
+    }
+    let two = quote! { fn fetch(_: JsonObject, _: u8) {} };
+    assert_eq!(
+        told(quote!(tier = Standard, schema = SCHEMA), two),
+        "tool `fetch` has a schema of its own, and 2 parameters"
+    );
+    let beside = quote! { fn fetch(#[arg(flatten)] page: Page, page: u8) {} };
+    assert_eq!(told(quote!(tier = Standard), beside), "another argument stands beside a flattened one");
+}
+
+#[test]
+fn a_schema_that_is_read_later_may_have_urls() {
+    let flattened = quote! { fn fetch(#[arg(flatten)] page: Page) {} };
+    assert_eq!(told(quote!(tier = Standard, egress("example.com")), flattened), "");
+    let own = quote! { fn fetch(page: JsonObject) {} };
+    assert_eq!(told(quote!(tier = Standard, schema = SCHEMA, egress("example.com")), own), "");
+    let none = quote! { fn fetch(page: u8) {} };
+    assert_eq!(
+        told(quote!(tier = Standard, egress("example.com")), none),
+        "`egress` limits URLs, and there are none"
+    );
+}
+
+#[test]
+fn an_argument_may_be_freed_where_the_gate_would_judge_it() {
+    let freed = |attribute: TokenStream, argument: TokenStream| {
+        let attribute = quote!(tier = Standard #attribute);
+        told(attribute, quote! { fn fetch(#[arg(url = false)] #argument) {} })
+    };
+    for argument in [
+        quote!(domain: String),
+        quote!(page_url: Option<Box<str>>),
+        quote!(pageUrl: Cow<'static, str>),
+        quote!(link: Vec<String>),
+        quote!(page: Url),
+        quote!(page: Page),
+    ] {
+        assert_eq!(freed(quote!(), argument.clone()), "", "{argument}");
+    }
+    assert_eq!(freed(quote!(, open_world), quote!(page: String)), "");
+    for argument in [quote!(page: String), quote!(link_type: String), quote!(domain: u8), quote!(url: bool)] {
+        let name = argument.to_string().split(' ').next().unwrap().to_owned();
+        let said = format!("argument `{name}` is not taken for a destination");
+        assert_eq!(freed(quote!(), argument), said);
+    }
+}
+
+#[test]
+fn a_text_is_a_url_by_the_words_of_its_name() {
+    let output = pretty(tool(
+        quote!(tier = Standard, egress("example.com")),
+        quote! {
+            /// Fetches pages.
+            fn fetch(
+                #[arg(name = "pageUrl")] page: String,
+                #[arg(name = "baseURLs")] bases: Vec<String>,
+                curl: String,
+                domain: String,
+            ) {}
+        },
+    ));
+    assert!(output.contains(r#"url_arguments: &["pageUrl", "baseURLs"]"#), "{output}");
+}
+
+#[test]
+fn what_a_server_cannot_read_is_told() {
+    let said = |members: TokenStream| {
+        let (tokens, errors) = mcp_server(quote!(), quote!(mod web { #members }));
+        (headlines(&(TokenStream::new(), errors)).join("; "), tokens.to_string())
+    };
+    let hidden = |attribute: TokenStream| {
+        said(quote! {
+            #[cfg_attr(#attribute)]
+            fn fetch() {}
+        })
+    };
+    for attribute in [
+        quote!(unix, mcp_tool(tier = Standard)),
+        quote!(all(unix, test), inline, aster::mcp_tool(tier = Standard)),
+        quote!(unix, cfg_attr(test, mcp_tool(tier = Standard))),
+    ] {
+        let (told, tokens) = hidden(attribute);
+        assert_eq!(told, "`cfg_attr` hides `mcp_tool` from `#[mcp_server]`");
+        assert!(
+            tokens.contains("fn fetch") && !tokens.contains("mcp_tool"),
+            "it would be expanded: {tokens}"
+        );
+    }
+    let published = |attribute: TokenStream| {
+        let tool = quote! {
+            #[doc = "Fetches a page."]
+            #[mcp_tool(tier = Standard)]
+            #[cfg_attr(#attribute)]
+            fn fetch() {}
+        };
+        said(tool).0
+    };
+    assert_eq!(published(quote!(unix, cfg(test))), "`cfg_attr` hides `cfg` from `#[mcp_server]`");
+    assert_eq!(published(quote!(unix, doc = "More.")), "`cfg_attr` hides `doc` from `#[mcp_server]`");
+    assert_eq!(published(quote!(mcp_tool, inline)), "");
+    assert_eq!(published(quote!(docsrs, doc(cfg(unix)))), "");
+    assert_eq!(
+        said(quote! {
+            use aster::{mcp_tool as tool, mcp_prompt};
+            #[tool(tier = Standard)]
+            fn fetch() {}
+        })
+        .0,
+        "`#[mcp_server]` does not know `#[mcp_tool]` as `#[tool]`"
+    );
+}
+
+#[test]
+fn a_server_whose_only_tool_is_not_known_is_told_once() {
+    let (_, errors) = mcp_server(quote!(), quote!(impl Web { #[tool(tier = Standard)] fn fetch(&self) {} }));
+    assert!(errors.is_empty(), "the attribute tells it: {errors:?}");
+    let (_, errors) = tool(
+        quote!(tier = Standard),
+        quote!(
+            #[doc = "Fetches a page."]
+            fn fetch(&self) {}
+        ),
+    );
+    assert!(errors[0].to_string().contains("under its own name"), "{errors:?}");
+    let other = mcp_server(quote!(), quote!(impl Web { #[other(retries = 3)] fn fetch(&self) {} }));
+    assert_eq!(headlines(&other), ["server `web` has no tools"]);
+}
+
+#[test]
+fn a_parameter_hides_nothing_under_a_condition() {
+    for attribute in [quote!(arg(url)), quote!(doc = "Which one."), quote!(cfg(test))] {
+        let output = tool(
+            quote!(tier = Standard),
+            quote! {
+                /// Fetches a page.
+                fn fetch(#[cfg_attr(unix, #attribute)] #[cfg_attr(unix, allow(unused))] page: String) {}
+            },
+        );
+        assert_eq!(headlines(&output), ["an argument cannot have a condition"]);
+        let tokens = output.0.to_string();
+        assert!(tokens.contains("allow (unused)") && !tokens.contains(&attribute.to_string()), "{tokens}");
+    }
+}
+
+/// What a path means where the module stands, and is made to mean inside of it.
+#[test]
+fn the_runtime_is_found_from_inside_of_a_module() {
+    let inside = |path: TokenStream| {
+        let output = mcp_server(
+            quote!(crate = #path, group = GROUP),
+            quote! {
+                mod clock {
+                    /// Tells the time.
+                    #[mcp_tool(tier = Standard)]
+                    fn now() {}
+                }
+            },
+        );
+        let output = pretty(output).replace(char::is_whitespace, "");
+        let (inside, outside) = output.split_once("implrt").or(output.split_once("impl")).unwrap();
+        (inside.to_owned(), outside.to_owned())
+    };
+    for (path, is) in [
+        (quote!(self::facade::aster), "super::facade::aster::__private"),
+        (quote!(super::aster), "super::super::aster::__private"),
+        (quote!(crate::aster), "crate::aster::__private"),
+        (quote!(::aster), "::aster::__private"),
+        (quote!(mycrate::aster), "__aster_facade::__private"),
+        (quote!(rt::aster), "__aster_facade::__private"),
+    ] {
+        let (inside, _) = inside(path.clone());
+        assert!(inside.contains(&format!("&'static{is}::ServerSpec")), "{path}: {inside}");
+    }
+    let (inside, _) = inside(quote!(rt));
+    assert!(inside.contains("usesuper::super::*;pub(super)usert::__private;"), "{inside}");
+}
+
+#[test]
+fn a_tier_under_another_name_is_not_missing_as_well() {
+    let help = |attribute: TokenStream| {
+        let (_, errors) = tool(
+            attribute,
+            quote!(
+                #[doc = "Fetches a page."]
+                fn fetch() {}
+            ),
+        );
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        error.to_string().lines().take(2).collect::<Vec<_>>().join("; ")
+    };
+    let unknown = "unknown option `level` for `#[mcp_tool]`; help: write `tier = Elevated`";
+    assert_eq!(help(quote!(level = Elevated)), unknown);
+    assert_eq!(help(quote!(level = "elevated")), unknown);
+    assert_eq!(help(quote!(level = Tier::Elevated)), unknown);
+    assert!(help(quote!(level = 3, tier = Standard)).contains("expected one of: `tier`, "));
+    for written in [quote!(tier = "restricted"), quote!(tier("RESTRICTED")), quote!(tier = Tier::Restricted)]
+    {
+        assert!(help(written.clone()).ends_with("help: write `tier = Restricted`"), "{written}");
+    }
+}
+
+#[test]
+fn a_section_of_arguments_stays_where_one_value_is_all_of_them() {
+    let parameter = |parameter: TokenStream, attribute: TokenStream| {
+        pretty(tool(
+            quote!(tier = Standard #attribute),
+            quote! {
+                /// Fetches a page.
+                ///
+                /// # Arguments
+                ///
+                /// * `number` - which one
+                fn fetch(#parameter) {}
+            },
+        ))
+    };
+    let whole = r#""Fetches a page.\n\n# Arguments\n\n* `number` - which one""#;
+    let flattened = parameter(quote!(#[arg(flatten)] page: Page), quote!());
+    assert!(flattened.contains(whole), "{flattened}");
+    let own = parameter(quote!(page: JsonObject), quote!(, schema = SCHEMA));
+    assert!(own.contains(whole), "{own}");
+    let alone = parameter(quote!(number: u8), quote!());
+    assert!(alone.contains(r#""Fetches a page.""#) && !alone.contains(whole), "{alone}");
+}
+
+#[test]
+fn an_argument_is_described_with_a_word_in_brackets() {
+    let output = pretty(tool(
+        quote!(tier = Standard),
+        quote! {
+            /// Fetches a page.
+            ///
+            /// # Arguments
+            ///
+            /// * `page` - which one
+            /// * `depth` (optional) - how far to follow links
+            fn fetch(page: String, depth: Option<u8>) {}
+        },
+    ));
+    assert!(
+        output.contains(r#""which one""#) && output.contains(r#""(optional) how far to follow links""#),
+        "{output}"
+    );
+}
+
+#[test]
+fn lifetimes_and_receivers_that_share_are_let_through() {
+    let said = |method: TokenStream| {
+        let method = quote!(#[doc = "Fetches a page."] #[mcp_tool(tier = Standard)] #method);
+        headlines(&mcp_server(quote!(), quote!(impl Web { #method }))).join("; ")
+    };
+    assert_eq!(
+        said(quote!(
+            fn fetch<'a, 'b>(&self)
+            where
+                'a: 'b,
+            {
+            }
+        )),
+        ""
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch<'a>(&self)
+            where
+                'a: 'a,
+                u8: Copy,
+            {
+            }
+        )),
+        "a tool cannot be generic"
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch(self: &Web) {}
+        )),
+        ""
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch(self: &crate::Web) {}
+        )),
+        ""
+    );
+    let needs = "tool `fetch` needs its server for itself";
+    assert_eq!(
+        said(quote!(
+            fn fetch(self: &Arc<Self>) {}
+        )),
+        needs
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch(self: &mut Web) {}
+        )),
+        needs
+    );
+    let lent = "tool `fetch` has its server for one call";
+    assert_eq!(
+        said(quote!(
+            fn fetch(&'static self) {}
+        )),
+        lent
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch(self: &'static Self) {}
+        )),
+        lent
+    );
+    assert_eq!(
+        said(quote!(
+            fn fetch(&self, ctx: &'static ToolContext) {}
+        )),
+        "the context is shared with the host"
+    );
+}
+
+#[test]
+fn a_context_of_another_is_an_argument() {
+    let said = |parameter: TokenStream| told(quote!(tier = Standard), quote!(fn fetch(#parameter) {}));
+    assert_eq!(said(quote!(context: mine::ToolContext)), "");
+    assert_eq!(said(quote!(context: Option<mine::ToolContext>)), "");
+    for own in [quote!(ToolContext), quote!(&mut mine::ToolContext), quote!(Arc<aster_runtime::ToolContext>)]
+    {
+        assert_eq!(said(quote!(context: #own)), "the context is shared with the host", "{own}");
+    }
+}
+
+#[test]
+fn a_sentence_may_begin_with_a_mark() {
+    let said = |text: &str| {
+        headlines(&tool(quote!(tier = Standard), quote!(#[doc = #text] fn fetch() {}))).join("; ")
+    };
+    assert_eq!(said("TODO items due today."), "");
+    let nothing = "the description of tool `fetch` says nothing";
+    for text in ["TODO", "TODO.", "TODO: say what it does", "TODO(anna) say what it does", "FIXME - soon"] {
+        assert_eq!(said(text), nothing, "{text}");
+    }
+}
+
+#[test]
+fn a_resource_is_judged_to_its_end() {
+    let said = |uri: &str, parameter: TokenStream| {
+        let output = callable(
+            Kind::Resource,
+            quote!(uri = #uri, tier = Standard, mime_type = "text"),
+            quote!(#[doc = "One note."] fn note(#parameter) -> String {}),
+        );
+        headlines(&output).join("; ")
+    };
+    let both = "`text` is no MIME type; the URI is not right: it does not begin with a scheme";
+    assert_eq!(said("notes", quote!()), both);
+    let option = proc_macro2::TokenTree::from(proc_macro2::Group::new(
+        proc_macro2::Delimiter::None,
+        quote!(Option<String>),
+    ));
+    assert_eq!(
+        said("notes:{id}", quote!(id: #option)),
+        "`text` is no MIME type; the variable `id` is never `None`"
+    );
+}
+
+#[test]
+fn a_raw_name_is_the_same_option() {
+    assert_eq!(
+        told(
+            quote!(tier = Standard, r#name = "a", name = "b"),
+            quote!(
+                fn fetch() {}
+            )
+        ),
+        "`name` is given twice; the first one is here"
+    );
+}
+
+#[test]
+fn a_type_that_is_called_almost_like_a_number_is_not_one() {
+    let said =
+        |ty: TokenStream| told(quote!(tier = Standard), quote!(fn fetch(#[arg(default = 256)] page: #ty) {}));
+    assert_eq!(said(quote!(u8)), "this default is outside of its type");
+    for own in [quote!(i0), quote!(u0), quote!(i2), quote!(u65)] {
+        assert_eq!(said(own.clone()), "", "{own}");
+    }
+}
+
+/// A crate may forbid what it does not do; a lint that is forbidden cannot be allowed.
+#[test]
+fn nothing_is_allowed_that_is_not_done() {
+    let server = |attribute: TokenStream| {
+        pretty(mcp_server(
+            quote!(),
+            quote!(impl Web { #[doc = "Fetches a page."] #attribute #[mcp_tool(tier = Standard)] fn fetch() {} }),
+        ))
+    };
+    assert!(!server(quote!()).contains("allow(deprecated") && !server(quote!()).contains("unreachable_code"));
+    for attribute in [quote!(#[deprecated = "use `get`"]), quote!(#[allow(unused, deprecated)])] {
+        assert!(server(attribute.clone()).contains("allow(deprecated,"), "{attribute}");
+    }
 }

@@ -128,7 +128,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn get(&self, key: &str) -> Option<&Ident> {
-        self.given.iter().find(|ident| *ident == key)
+        self.given.iter().find(|ident| ident.unraw() == key)
     }
 
     /// All of them, in the order in which they were written.
@@ -191,9 +191,16 @@ impl CallableOptions {
         for written in written(kind.attribute(), kind.keys(), tokens, &mut options.keys, errors) {
             let Written { key, value } = written;
             match key.unraw().to_string().as_str() {
-                key_of_others if !kind.keys().contains(&key_of_others) => {
-                    unknown(kind.attribute(), kind.keys(), &key, errors);
-                }
+                key_of_others if !kind.keys().contains(&key_of_others) => match tier_of(&value) {
+                    // What is called otherwise is not missing as well.
+                    Some(tier) if !is_of_another(kind.attribute(), key_of_others) => {
+                        options.keys.lost.push(Ident::new(tier, key.span()));
+                        let what = format!("unknown option `{key_of_others}` for `#[{}]`", kind.attribute());
+                        let help = format!("write `tier = {tier}`");
+                        errors.push_with_help(&key, &codes::UNKNOWN_OPTION, what, help);
+                    }
+                    _ => unknown(kind.attribute(), kind.keys(), &key, errors),
+                },
                 "tier" => options.tier = word(&key, value, errors),
                 "group" => options.group = path(&key, value, "groups::RESEARCH", &codes::WRONG_VALUE, errors),
                 "name" => options.name = text(&key, value, "fetch_page", errors),
@@ -262,6 +269,11 @@ impl ServerOptions {
 
     pub(crate) fn krate(&self) -> CratePath {
         CratePath::new(self.krate.as_ref())
+    }
+
+    /// The same inside of the server's module, and what must stand there for it.
+    pub(crate) fn krate_inside(&self) -> (CratePath, TokenStream) {
+        CratePath::inside(self.krate.as_ref())
     }
 }
 
@@ -490,6 +502,12 @@ fn quoted(tree: &TokenTree) -> String {
     format!("`{text}`")
 }
 
+/// Whether an option is known elsewhere, so that there is more to say of it than that it is unknown.
+fn is_of_another(attribute: &str, name: &str) -> bool {
+    [TOOL_KEYS, RESOURCE_KEYS, SERVER_KEYS, ARG_KEYS].iter().any(|keys| keys.contains(&name))
+        || of_others(attribute, name).is_some()
+}
+
 fn unknown(attribute: &str, known: &[&str], key: &Ident, errors: &mut Errors) {
     let name = key.unraw().to_string();
     let of_other = match attribute {
@@ -612,15 +630,20 @@ fn word(key: &Ident, value: Value, errors: &mut Errors) -> Option<Ident> {
         other => other,
     };
     let takes = "one of the words `Standard`, `Elevated`, `Restricted`";
-    let meant = match &value {
-        Value::Equals(Expr::Path(path)) => path.path.segments.last().map(|last| last.ident.to_string()),
-        Value::Equals(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => Some(text.value()),
-        Value::List(tokens) => Some(tokens.to_string()),
-        _ => None,
-    };
-    let meant = TIERS.into_iter().find(|tier| meant.as_deref() == Some(tier)).unwrap_or("Standard");
+    let meant = tier_of(&value).unwrap_or("Standard");
     wrong(key, &value, &codes::WRONG_VALUE, takes, &format!("tier = {meant}"), errors);
     None
+}
+
+/// The tier that a value is meant to be, in whatever form.
+fn tier_of(value: &Value) -> Option<&'static str> {
+    let meant = match value {
+        Value::Equals(Expr::Path(path)) => path.path.segments.last()?.ident.to_string(),
+        Value::Equals(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => text.value(),
+        Value::List(tokens) => tokens.to_string().trim_matches('"').to_owned(),
+        _ => return None,
+    };
+    TIERS.into_iter().find(|tier| meant.eq_ignore_ascii_case(tier))
 }
 
 fn path(key: &Ident, value: Value, example: &str, code: &Code, errors: &mut Errors) -> Option<Path> {

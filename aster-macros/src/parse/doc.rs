@@ -12,6 +12,8 @@ pub(crate) struct Doc {
     /// The text, without the indentation that all of its lines share and without the sections that only concern Rust.
     /// What a macro puts in (`#[doc = include_str!(…)]`) cannot be read here.
     pub text: String,
+    /// The text with the section of the arguments in it.
+    pub whole: String,
     /// Whether there is a doc attribute at all.
     pub present: bool,
     /// The values of the attributes, those that are literals as in the text.
@@ -61,6 +63,7 @@ impl Doc {
             }
         }
         let mut lines = dedent(&lines);
+        doc.whole = lines.join("\n").trim().to_owned();
         if !doc.computed {
             doc.arguments = take_arguments(&mut lines, &places);
         }
@@ -90,7 +93,7 @@ fn take_arguments(lines: &mut Vec<String>, places: &[Span]) -> Vec<Described> {
             continue;
         }
         if let Some((name, text)) = item(line) {
-            arguments.push(Described { name: name.to_owned(), text: text.to_owned(), at: places[at] });
+            arguments.push(Described { name: name.to_owned(), text, at: places[at] });
         } else if let Some(last) = arguments.last_mut().filter(|_| is_inside) {
             last.text.push('\n');
             last.text.push_str(line.trim());
@@ -118,15 +121,20 @@ fn headings(lines: &[String]) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// `` * `name` - what it is``, with any of the usual bullets and separators.
-fn item(line: &str) -> Option<(&str, &str)> {
+/// `` * `name` - what it is``, with any of the usual bullets and separators, and perhaps a word in brackets after the name.
+fn item(line: &str) -> Option<(&str, String)> {
     let item = ["* ", "- ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet))?.trim_start();
     let (name, text) = match item.strip_prefix('`') {
         Some(quoted) => quoted.split_once('`')?,
         None => item.split_at(item.find(|c: char| !c.is_alphanumeric() && c != '_')?),
     };
-    let text = text.trim_start().strip_prefix([':', '-', '–', '—'])?;
-    (!name.is_empty()).then(|| (name, text.trim()))
+    let text = text.trim_start();
+    let (word, text) = match text.starts_with('(').then(|| text.split_once(')')).flatten() {
+        Some((word, text)) => (format!("{word}) "), text.trim_start()),
+        None => (String::new(), text),
+    };
+    let text = text.strip_prefix([':', '-', '–', '—'])?;
+    (!name.is_empty()).then(|| (name, format!("{word}{}", text.trim())))
 }
 
 /// Headings of what rustdoc asks for and whoever calls the tool from elsewhere has no use for.

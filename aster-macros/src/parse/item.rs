@@ -4,7 +4,11 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Pat, Signature, Type, UseTree, Visibility};
+use syn::punctuated::Punctuated;
+use syn::{
+    Attribute, FnArg, ImplItem, Item, ItemImpl, ItemMod, Meta, Pat, Signature, Token, Type, UseRename,
+    UseTree, Visibility,
+};
 
 use super::attr::Kind;
 use super::doc::{self, Doc};
@@ -38,7 +42,7 @@ pub(crate) struct Parameter {
     pub doc: Doc,
     /// Its `#[arg]`s.
     pub options: Vec<Attribute>,
-    /// Its `#[cfg]`s.
+    /// Its `#[cfg]`s, and the `#[cfg_attr]`s with what is read here.
     pub conditions: Vec<Attribute>,
     /// What only means something on the fields of a struct.
     pub of_fields: Vec<Attribute>,
@@ -110,7 +114,10 @@ fn take_parameter(argument: &mut FnArg, options_of_self: &mut Vec<Attribute>) ->
     let doc = Doc::of(&typed.attrs);
     let (options, rest) = take_attributes(&mut typed.attrs);
     let is_condition = |attribute: &&Attribute| attribute.path().is_ident("cfg");
-    let conditions = rest.iter().filter(is_condition).cloned().collect();
+    let mut conditions: Vec<Attribute> = rest.iter().filter(is_condition).cloned().collect();
+    let hides = |attribute: &Attribute| hidden(attribute, &["arg", "cfg", "doc"]).is_some();
+    let (hiding, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(hides);
+    conditions.extend(hiding);
     let is_of_fields = |attribute: &Attribute| {
         ["serde", "schemars"].iter().any(|of_derive| attribute.path().is_ident(of_derive))
     };
@@ -126,6 +133,29 @@ fn take_attributes(attributes: &mut Vec<Attribute>) -> (Vec<Attribute>, Vec<Attr
         .into_iter()
         .filter(|attribute| !doc::is_doc(attribute))
         .partition(|attribute| attribute.path().is_ident("arg"))
+}
+
+/// The name of the first of these attributes that a `#[cfg_attr]` hides: it is there under a condition, which a macro cannot
+/// judge.
+fn hidden(attribute: &Attribute, names: &[&str]) -> Option<Ident> {
+    fn inside(tokens: &TokenStream, names: &[&str]) -> Option<Ident> {
+        let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+        let metas = parser.parse2(tokens.clone()).ok()?;
+        // The first is the condition.
+        metas.iter().skip(1).find_map(|meta| match meta {
+            Meta::List(list) if list.path.is_ident("cfg_attr") => inside(&list.tokens, names),
+            // `doc(hidden)` and `doc(cfg(…))` say nothing to a model.
+            Meta::List(list) if list.path.is_ident("doc") => None,
+            meta => {
+                let last = &meta.path().segments.last()?.ident;
+                names.iter().any(|name| last == name).then(|| last.clone())
+            }
+        })
+    }
+    match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("cfg_attr") => inside(&list.tokens, names),
+        _ => None,
+    }
 }
 
 /// What an attribute publishes a function as, under whatever path.
@@ -173,6 +203,8 @@ struct Body {
     members: Vec<Member>,
     /// The names that those have which are not published.
     names: Vec<Ident>,
+    /// Whether something was to be published that is not, which is told elsewhere.
+    lost: bool,
 }
 
 enum Member {
@@ -202,6 +234,14 @@ impl ServerItem {
             Member::Published(function) => Some(&mut **function),
             Member::Other(_) => None,
         })
+    }
+
+    /// Whether something was to be published that is not, for what has been reported, or under a name that only rustc knows.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::Impl(block) => block.members.lost,
+            Self::Module(module) => module.members.as_ref().is_some_and(|body| body.lost),
+        }
     }
 
     /// The attributes on the whole.
@@ -318,20 +358,37 @@ pub(crate) fn server(tokens: TokenStream, errors: &mut Errors) -> syn::Result<Se
 fn body<Other: Named>(braces: Group, errors: &mut Errors) -> syn::Result<Body> {
     let parser = |input: ParseStream<'_>| {
         let attributes = input.call(Attribute::parse_inner)?;
-        let (mut members, mut names) = (Vec::new(), Vec::new());
+        let (mut members, mut names, mut lost) = (Vec::new(), Vec::new(), false);
         while !input.is_empty() {
+            let known = errors.count();
+            lost |= input.fork().call(Attribute::parse_outer)?.iter().any(may_publish);
             members.push(member::<Other>(input, &mut names, errors)?);
+            lost |= errors.count() > known;
         }
-        Ok((attributes, members, names))
+        Ok((attributes, members, names, lost))
     };
-    let (attributes, members, names) = parser.parse2(braces.stream())?;
-    Ok(Body { braces, attributes, members, names })
+    let (attributes, members, names, lost) = parser.parse2(braces.stream())?;
+    Ok(Body { braces, attributes, members, names, lost })
+}
+
+/// Whether an attribute of an unknown name may be one of ours, by its options.
+fn may_publish(attribute: &Attribute) -> bool {
+    let Meta::List(list) = &attribute.meta else { return false };
+    kind(attribute).is_none()
+        && list
+            .tokens
+            .clone()
+            .into_iter()
+            .any(|tree| matches!(tree, TokenTree::Ident(word) if word == "tier"))
 }
 
 /// What can stand beside what is published.
 trait Named: Parse + ToTokens {
     /// Adds the names that it takes.
     fn names(&self, names: &mut Vec<Ident>);
+
+    /// Reports what would keep a server from its own.
+    fn judge(&self, errors: &mut Errors);
 }
 
 impl Named for ImplItem {
@@ -342,6 +399,8 @@ impl Named for ImplItem {
             _ => {}
         }
     }
+
+    fn judge(&self, _: &mut Errors) {}
 }
 
 impl Named for Item {
@@ -362,6 +421,30 @@ impl Named for Item {
             imported(&item.tree, names);
         }
     }
+
+    fn judge(&self, errors: &mut Errors) {
+        let mut found = Vec::new();
+        if let Item::Use(item) = self {
+            renamed(&item.tree, &mut found);
+        }
+        for UseRename { ident, rename, .. } in found {
+            let what = format!("`#[mcp_server]` does not know `#[{ident}]` as `#[{rename}]`");
+            let help = format!("import `{ident}` under its own name");
+            errors.push_with_help(rename, &codes::HIDDEN, what, help);
+        }
+    }
+}
+
+/// The attributes of ours that an import gives another name, under which the server's macro does not know them.
+fn renamed<'a>(tree: &'a UseTree, found: &mut Vec<&'a UseRename>) {
+    match tree {
+        UseTree::Path(path) => renamed(&path.tree, found),
+        UseTree::Rename(rename) if Kind::of(&rename.ident).is_some() && rename.rename != "_" => {
+            found.push(rename);
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| renamed(tree, found)),
+        _ => {}
+    }
 }
 
 fn imported(tree: &UseTree, names: &mut Vec<Ident>) {
@@ -379,11 +462,35 @@ fn member<Other: Named>(
     names: &mut Vec<Ident>,
     errors: &mut Errors,
 ) -> syn::Result<Member> {
+    const OURS: &[&str] = &["mcp_tool", "mcp_resource", "mcp_prompt"];
+
     let ahead = input.fork();
     let attributes = ahead.call(Attribute::parse_outer)?;
     let published = attributes.iter().find_map(|attribute| Some((attribute, kind(attribute)?)));
+    let hides = |attribute: &Attribute| match published {
+        Some(_) => hidden(attribute, &[OURS, &["cfg", "doc"]].concat()),
+        None => hidden(attribute, OURS),
+    };
+    for name in attributes.iter().filter_map(hides) {
+        let help = match Kind::of(&name) {
+            Some(_) => format!("write `#[{name}(…)]` itself, and a `#[cfg(…)]` beside it"),
+            None if name == "cfg" => "write one `#[cfg(…)]`, as in `#[cfg(any(not(a), b))]`".to_owned(),
+            None => "write `/// …` itself".to_owned(),
+        };
+        let what = format!("`cfg_attr` hides `{name}` from `#[mcp_server]`");
+        errors.push_with_help(name, &codes::HIDDEN, what, help);
+    }
     let Some((attribute, kind)) = published else {
+        let is_hiding = attributes.iter().any(|attribute| hides(attribute).is_some());
+        if is_hiding {
+            input.call(Attribute::parse_outer)?;
+        }
         let other = input.parse::<Other>()?;
+        other.judge(errors);
+        if is_hiding {
+            let kept = attributes.iter().filter(|attribute| hides(attribute).is_none());
+            return Ok(Member::Other(quote!(#(#kept)* #other)));
+        }
         // Under a condition it may not be there when the macro's own is.
         if !attributes.iter().any(|attribute| attribute.path().is_ident("cfg")) {
             other.names(names);

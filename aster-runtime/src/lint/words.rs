@@ -6,8 +6,8 @@ use super::{Field, Finding, Rule, fields, id, letters};
 use crate::catalogue::NativeCatalogue;
 use crate::spec::{Entry, MAX_DESCRIPTION, ToolSpec};
 
-/// What stands where a description is still to be written, and how a longer one begins that says so. The macros have the same
-/// words.
+/// What stands where a description is still to be written, and how a longer one begins that says so, unless a sentence begins
+/// with it. The macros have the same words.
 const PLACEHOLDERS: &[&str] = &["todo", "fixme", "tbd", "xxx", "description", "loremipsum"];
 const MARKS: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
@@ -110,9 +110,11 @@ fn twins(entries: &[Entry]) -> impl Iterator<Item = Finding> {
 }
 
 fn is_placeholder(text: &str) -> bool {
-    let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let start = text.trim_start();
+    let (first, rest) = start.split_at(start.find(|c: char| !c.is_alphanumeric()).unwrap_or(start.len()));
+    let goes_on = rest.trim_start().starts_with(char::is_alphanumeric);
     let said = letters(text);
     PLACEHOLDERS.contains(&said.as_str())
-        || MARKS.contains(&first)
+        || (MARKS.contains(&first) && !goes_on)
         || (said.is_empty() && !text.trim().is_empty())
 }

@@ -1,6 +1,6 @@
 //! A crate that takes everything seriously. `nonstandard_style` is denied and not forbidden, for `inventory::submit!` has
 //! an `allow` of its own.
-#![forbid(unsafe_code, missing_docs, unused_imports, dead_code)]
+#![forbid(unsafe_code, missing_docs, unused_imports, dead_code, unreachable_code)]
 #![deny(warnings, unused, nonstandard_style, unreachable_pub, future_incompatible, rust_2018_idioms)]
 #![deny(clippy::all, clippy::pedantic)]
 
