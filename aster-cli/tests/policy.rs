@@ -81,7 +81,7 @@ fn rules_decide_what_becomes_of_a_call() {
     assert!(asked.stderr.contains("a rule asks for it"), "{asked}");
     let log = fs::read_to_string(sandbox.path("state/aster/audit.jsonl")).unwrap();
     assert!(log.contains("nothing is removed here. Nothing was called"), "{log}");
-    assert!(log.contains("permissions.yaml:2)"), "{log}");
+    assert!(log.contains("permissions.yaml:2\"}"), "{log}");
 
     // A project adds, and allows nothing.
     rules(&sandbox, "rules: []\n");

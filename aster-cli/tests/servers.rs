@@ -417,6 +417,7 @@ fn check_names_every_problem_and_starts_nothing_by_itself() {
       help: give it another name
     warning: [ROOT]/project/aster.yaml:4: server `theirs` is not started before you consent to its command
       help: run `aster mcp trust theirs`
+    note: dependencies that are not linked were not looked for: cargo did not start this, as `cargo test` and `cargo run` do
     4 external servers, 3 native tools, 1 problem, 2 warnings
     ");
     assert!(!exists(&log) && !exists(&sandbox.path("state/aster")));
