@@ -458,7 +458,7 @@ mod conformance {
     #[mcp_prompt(tier = Standard)]
     pub(crate) fn test_prompt_with_embedded_resource(
         /// The resource's address.
-        #[arg(name = "resourceUri")]
+        #[arg(name = "resourceUri", url = false)]
         uri: String,
     ) -> Vec<PromptMessage> {
         vec![

@@ -49,6 +49,8 @@ fn a_rule_is_about_a_group_that_there_can_be() {
     rules(&sandbox, "rules: [{action: deny, group: other}]\n");
     echo().expect(0);
     rules(&sandbox, "rules: [{action: deny, group: othre}]\n");
+    assert!(echo().expect(0).stderr.contains("permissions.yaml:1: no tool has the group `othre`"));
+    rules(&sandbox, "rules: [{action: deny, origin: native, group: othre}]\n");
     let told = echo().expect(3).stderr;
     assert!(told.contains("permissions.yaml:1: no tool has the group `othre`"), "{told}");
 }

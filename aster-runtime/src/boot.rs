@@ -1,8 +1,7 @@
 //! What a host finds out before it starts anything: names that its own prompts, profiles, rules, hooks and limits say and
 //! that stand for nothing, and tools that a prompt promises to an agent which does not see them.
 //!
-//! Of native servers everything is known, and a wrong name is an error; so is a group, since those of external servers are
-//! known too. What an external server has is not known before it has listed its tools: what stands for one of those is a
+//! Of native servers everything is known, and a wrong name is an error. What an external server has is not known before it has listed its tools: what stands for one of those is a
 //! warning in a profile, and elsewhere not looked at. What stands for no server at all is a warning, since rules and hooks are
 //! often shared by hosts with different servers; but a profile is written for one host, and there it is an error.
 
@@ -69,8 +68,13 @@ impl Names {
             for glob in rule.named_tools() {
                 self.id(glob, &place, &mut found);
             }
-            for group in rule.named_groups().filter(|group| is_name(group) && !self.0.has_group(group)) {
-                found.errors.push(dead(&place, format!("no tool has the group `{}`", shown(&group))));
+            // One of several is enough: a rule may be shared by hosts with different servers.
+            let groups: Vec<String> = rule.named_groups().collect();
+            let is_dead = |group: &String| is_name(group) && !self.0.has_group(group);
+            if !groups.is_empty() && groups.iter().all(is_dead) {
+                let to = if rule.is_of_natives() { &mut found.errors } else { &mut found.warnings };
+                let named: Vec<_> = groups.iter().map(|group| format!("`{}`", shown(group))).collect();
+                to.push(dead(&place, format!("no tool has the group {}", named.join(" or "))));
             }
         }
         for hook in &gate.hooks {

@@ -297,7 +297,7 @@ pub use aster_macros::mcp_server;
 /// | `pattern = "…"` | the regular expression that the text, or each text of a list, matches somewhere |
 /// | `example = …` | a value, shown in the schema; a literal text as for `default` |
 /// | `name = "…"` | the property's name, where it is not the parameter's |
-/// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text (`String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>`) that is called `url`, `…_url` or `…Url`, unless it says `url = false` |
+/// | `url` | the text, or each text of a list, is a URL and stands under egress; so does a `Url`, and a text (`String`, `Cow<'static, str>`, `Box<str>`, `Arc<str>`) whose name ends in the word `url` or `uri` (`page_url`, `pageUrl`), unless it says `url = false` |
 /// | `path` | the text names a file or folder, which a host's hooks may ask ([`ToolSpec::path_arguments`]) |
 /// | `secret` | the value is replaced in the audit and where a human is asked (`writeOnly` in the schema) |
 /// | `flatten` | the one parameter, a struct, is the whole object of arguments, see below |

@@ -450,7 +450,7 @@ impl Trail {
 
     /// The tier of the call, where its tool has been found: that of the tool, or what a rule raised it to.
     pub(crate) fn tier(&self) -> Option<Tier> {
-        self.record.tier
+        self.heard.tier.or(self.record.tier)
     }
 
     /// Takes in what hooks say of the call, and what it is made with instead.

@@ -773,6 +773,11 @@ fn limits_of_an_agent_that_is_not_there_are_a_mistake() {
     assert_snapshot!(error, @"/user/aster.yaml:3:5: `egress.agents.clinet` limits nobody: there is no such agent; the agents here are `aster` and `client`");
     files.sources.agents = Some(vec!["client".to_owned(), "clinet".to_owned()]);
     assert!(files.load().is_ok());
+    // Of another host that reads the same file.
+    files.sources.agents = Some(vec!["researcher".to_owned()]);
+    let warnings = files.load().unwrap().warnings;
+    let due = "`egress.agents.clinet` limits nobody: there is no such agent";
+    assert!(warnings.len() == 2 && warnings.iter().any(|warning| warning.message == due), "{warnings:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use url::{Host, Url};
 use super::arguments::Sort;
 use super::{
     EgressError, EgressErrorKind as Kind, EgressPolicy, MAX_URL_BYTES, PRIVATE_SUFFIXES, is_below, plain,
-    strip_dot, target,
+    private_range, strip_dot, target,
 };
 use crate::text::is_unsafe;
 
@@ -198,6 +198,14 @@ fn leads(word: &str) -> bool {
         || scheme(&slashes).is_some_and(is_web)
         || slashes.strip_prefix("//").is_some_and(names_more)
         || is_at_home(&slashes)
+        || is_private_with_more(&slashes)
+}
+
+/// Whether a word is a private address however short, `10.1` for one, with a port, a path or a user beside it.
+fn is_private_with_more(word: &str) -> bool {
+    let Some(Mention { host: Host::Ipv4(address), port, .. }) = alone(word, Sort::Url) else { return false };
+    let has_more = port.is_some() || word.contains(['/', '@']);
+    has_more && word.contains('.') && private_range(address.into()).is_some()
 }
 
 /// Whether a word is an address or a local name. `internal` is a word like others, `10.5` or `0.1.2` a number, and `12:30` a
@@ -532,6 +540,9 @@ mod tests {
             "https://example.com/ printer.local",
             "https://example.com/ 2130706433:80/x",
             "https://example.com/\n0:3000",
+            "https://example.com/ 169.254.43518/latest/",
+            "https://example.com/ 10.1:6379/x",
+            "https://example.com/ 0177.1/x",
             "https://example.com/ [::1]:3000",
             "https://example.com/ (http://127.0.0.1/)",
             "[\"http://127.0.0.1/\",\"https://example.com\"]",

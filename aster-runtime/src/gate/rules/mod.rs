@@ -153,6 +153,11 @@ impl Rule {
         self.when.groups.iter().flat_map(|groups| groups.texts().to_vec())
     }
 
+    /// Whether it is about native tools alone.
+    pub(crate) fn is_of_natives(&self) -> bool {
+        self.when.native == Some(true)
+    }
+
     /// Whether it matches a call whatever its arguments are.
     #[must_use]
     pub fn is_of_tools(&self) -> bool {

@@ -96,15 +96,13 @@ pub(super) fn passes(check: Check, text: &[u8], start: usize, matched: &[u8], se
 }
 
 /// Whether a match across several keys can hardly be their names in a row, as of `jina_model` and those after it: there is a
-/// digit, and besides letters of both cases or no end of letters and digits.
+/// digit, and besides a capital letter or no end of letters and digits.
 pub(super) fn is_no_name(matched: &[u8]) -> bool {
     /// Longer than the words between two `_`.
     const RUN: usize = 24;
 
     let runs = matched.split(|byte| !byte.is_ascii_alphanumeric()).map(<[u8]>::len);
-    has(matched, u8::is_ascii_digit)
-        && (runs.max() >= Some(RUN)
-            || (has(matched, u8::is_ascii_lowercase) && has(matched, u8::is_ascii_uppercase)))
+    has(matched, u8::is_ascii_digit) && (runs.max() >= Some(RUN) || has(matched, u8::is_ascii_uppercase))
 }
 
 fn has(text: &[u8], class: impl Fn(&u8) -> bool) -> bool {

@@ -157,8 +157,17 @@ impl Place<'_> {
                 let word = start - self.text[..start].iter().rev().take_while(goes_on).count();
                 // The last letters of an escape are none of the word.
                 let firsts = [word, word + 1, word + 2, word + 5];
-                let seams = self.seams[self.seams.partition_point(|seam| *seam < word)..].iter().copied();
-                firsts.into_iter().chain(seams).take_while(|first| *first < start).find_map(at)
+                // Of more pieces no secret is put together: each is tried from its start to the needle.
+                let last = self.seams.partition_point(|seam| *seam < start);
+                let first =
+                    self.seams.partition_point(|seam| *seam < word).max(last.saturating_sub(MAX_PIECES));
+                let seams = self.seams[first..last].iter().copied();
+                let firsts = firsts.into_iter().filter(|first| *first < start);
+                let mut found = firsts.chain(seams).filter_map(at).peekable();
+                let first = found.peek().map(|first| first.whole.clone());
+                found
+                    .find(|candidate| candidate.stands)
+                    .or_else(|| first.map(|whole| Candidate { secret: whole.clone(), whole, stands: false }))
             }
             Begins::At(before) => at(start.checked_sub(before)?),
             Begins::Before(most) => {

@@ -125,6 +125,18 @@ fn what_is_cut_and_encoded_is_found() {
     assert_eq!(redactor.scan(json!({"a": "ghp%5F", "b": "hunter2%5G"}).as_object().unwrap()).listed, []);
 }
 
+/// Each piece before it could be its beginning.
+#[test]
+fn what_is_cut_behind_thousands_of_pieces_is_found() {
+    let redactor = Redactor::default().with_formats(Severity::Medium);
+    let token = ["eyJhbGciOiJI", "UzI1NiJ9.eyJzdWIi", "OiIxMjM0NTYifQ.c2lnbmF0dXJlLW9m", "LXNvbWUta2luZA"];
+    for before in [0, 1, 20_000] {
+        let pieces = [vec!["ey"; before], token.to_vec()].concat();
+        let redacted = redactor.redact_value(&json!(pieces));
+        assert_eq!(redacted[before + 2], REDACTED, "{before} before it");
+    }
+}
+
 #[test]
 fn what_is_cut_across_keys_is_found() {
     let redactor = Redactor::new(["swordfish-and-more"]).with_formats(Severity::Medium);
@@ -132,6 +144,7 @@ fn what_is_cut_across_keys_is_found() {
     for (first, second) in [
         (format!("ghp_{a}"), b.to_owned()),
         (format!("ghp%5F{a}"), b.to_owned()),
+        ("AKIAQ3ZK7TWX".to_owned(), "2LHB5NYC".to_owned()),
         ("swordfish-".to_owned(), "and-more".to_owned()),
         ("swordfish%2D".to_owned(), "and-more".to_owned()),
     ] {
