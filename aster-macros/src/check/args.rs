@@ -4,8 +4,8 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
 use syn::visit::{self, Visit};
 use syn::{
-    Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr, Pat, Path,
-    PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp, parse_quote,
+    Attribute, Expr, ExprCall, ExprLit, ExprUnary, GenericArgument, Ident, Lifetime, Lit, LitFloat, LitStr,
+    Meta, Pat, Path, PathArguments, PathSegment, Type, TypePath, TypeReference, UnOp, parse_quote,
 };
 
 use super::signature::impl_trait;
@@ -59,7 +59,7 @@ pub(super) fn check<'a>(
             argument
         })
         .collect();
-    let is_whole = has_schema || judged.iter().flatten().any(|(argument, _)| argument.flatten.is_some());
+    let is_whole = are_whole(kind, function, has_schema);
     described(kind, function, is_whole, &mut judged, errors);
     let is_named = |(argument, _): &&Judged<'_>| !has_schema && argument.flatten.is_none();
     let named: Vec<&Judged<'_>> = judged.iter().flatten().filter(is_named).collect();
@@ -71,6 +71,16 @@ pub(super) fn check<'a>(
     }
     same_headers(&parameters, errors);
     (!contexts.is_empty(), judged.into_iter().collect())
+}
+
+/// Whether one parameter is all of the arguments, also where something about it is wrong.
+pub(super) fn are_whole(kind: Kind, function: &Function, has_schema: bool) -> bool {
+    let flattens = |option: &Attribute| match &option.meta {
+        Meta::List(list) => list.tokens.clone().into_iter().any(|tree| tree.to_string() == "flatten"),
+        _ => false,
+    };
+    let mut options = function.parameters.iter().flat_map(|parameter| &parameter.options);
+    has_schema || (kind == Kind::Tool && options.any(flattens))
 }
 
 /// With a schema of its own, a tool has one parameter, of which the schema says everything.
@@ -401,7 +411,7 @@ fn url(ty: &Type, name: &str, options: &ArgOptions, of_tool: &CallableOptions, e
     // Of a tool in an open world every text may name a destination, and of a type that is not known its schema may say so.
     let may_name = match innermost.as_str() {
         "bool" | "char" => false,
-        _ if Numbers::of(ty).is_some() => false,
+        name if Numbers::named(name).is_some() => false,
         "String" | "str" => destination::is_any(name) || of_tool.open_world == Some(true),
         _ => true,
     };
@@ -447,9 +457,14 @@ impl Numbers {
                 _ => None,
             };
         }
+        Self::named(&last.ident.to_string())
+    }
+
+    /// Those of the type of this name.
+    fn named(name: &str) -> Option<Self> {
         let bits =
             |name: &str| name.get(1..)?.parse::<u32>().ok().filter(|bits| [8, 16, 32, 64].contains(bits));
-        match last.ident.to_string().as_str() {
+        match name {
             "f32" | "f64" => Some(Self::Float),
             "isize" => Some(Self::Integer(i64::MIN.into(), i64::MAX.into())),
             "usize" => Some(Self::Integer(0, u64::MAX.into())),

@@ -15,7 +15,7 @@ use syn::{Attribute, Meta};
 use crate::diag::{Errors, codes};
 use crate::model::{Callable, Description, Role, Whole};
 use crate::parse::attr::{CallableOptions, Kind};
-use crate::parse::item::{Function, kind};
+use crate::parse::item::{Function, hidden, kind};
 use crate::parse::source::Place;
 
 /// The longest description, in characters: what OpenAI takes of a function's.
@@ -54,8 +54,7 @@ pub(crate) fn callable(
     signature::check(kind, function, home, errors);
     let (takes_context, arguments) = args::check(kind, function, options, errors);
     let role = role(kind, function, options, home, arguments.as_deref(), errors);
-    let is_whole = options.schema.is_some()
-        || arguments.iter().flatten().any(|(argument, _)| argument.flatten.is_some());
+    let is_whole = args::are_whole(kind, function, options.schema.is_some());
     let description = description(kind, function, is_whole, errors);
     let name = name::callable(ident, options.name.as_ref(), errors);
     let alias = alias(name.as_deref(), options, errors);
@@ -109,7 +108,7 @@ pub(crate) fn is_deprecated(attributes: &[Attribute]) -> bool {
         Meta::List(list) if list.path.is_ident("allow") || list.path.is_ident("expect") => {
             list.tokens.clone().into_iter().any(|tree| tree.to_string() == "deprecated")
         }
-        meta => meta.path().is_ident("deprecated"),
+        meta => meta.path().is_ident("deprecated") || hidden(attribute, &["deprecated"]).is_some(),
     })
 }
 

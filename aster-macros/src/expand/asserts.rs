@@ -41,7 +41,9 @@ fn as_argument(ty: &Type, in_impl: bool) -> Type {
         Type::Tuple(tuple) => {
             tuple.elems.iter_mut().for_each(|element| *element = as_argument(element, in_impl))
         }
-        Type::Path(path) if path.path.get_ident().is_some_and(|name| !is_proposed(name, in_impl)) => {
+        Type::Path(path)
+            if path.path.get_ident().is_some_and(|name| !is_proposed(name, in_impl) && !is_generic(name)) =>
+        {
             // Of the user's own tokens, so that what is wrong with the type is told without a word of an expansion.
             let spot = path.span();
             if let Some(last) = path.path.segments.last_mut() {
@@ -51,6 +53,15 @@ fn as_argument(ty: &Type, in_impl: bool) -> Type {
         _ => {}
     }
     ty
+}
+
+/// Whether a type of this name wants arguments, which it may have been left without: rustc says so, and of `Vec<>` once more.
+fn is_generic(name: &Ident) -> bool {
+    const GENERIC: [&str; 14] = [
+        "Arc", "BTreeMap", "BTreeSet", "Box", "Cow", "HashMap", "HashSet", "IndexMap", "Json", "Option",
+        "Rc", "Result", "Vec", "VecDeque",
+    ];
+    GENERIC.iter().any(|generic| name == generic)
 }
 
 /// Whether rustc proposes a name as that of a type parameter wherever it stands: one capital letter is, of a function. `Self` is

@@ -789,7 +789,8 @@ fn what_a_server_cannot_read_is_told() {
         said(tool).0
     };
     assert_eq!(published(quote!(unix, cfg(test))), "`cfg_attr` hides `cfg` from `#[mcp_server]`");
-    assert_eq!(published(quote!(unix, doc = "More.")), "`cfg_attr` hides `doc` from `#[mcp_server]`");
+    // What it says more is for those who read the source.
+    assert_eq!(published(quote!(docsrs, doc = "More.")), "");
     assert_eq!(published(quote!(mcp_tool, inline)), "");
     assert_eq!(published(quote!(docsrs, doc(cfg(unix)))), "");
     assert_eq!(
@@ -815,6 +816,17 @@ fn a_server_whose_only_tool_is_not_known_is_told_once() {
         ),
     );
     assert!(errors[0].to_string().contains("under its own name"), "{errors:?}");
+    // In a module that attribute makes a tool of the package, and tells nothing.
+    let module = mcp_server(
+        quote!(),
+        quote!(
+            mod web {
+                #[tool(tier = Standard)]
+                fn fetch() {}
+            }
+        ),
+    );
+    assert_eq!(headlines(&module), ["server `web` has no tools"]);
     let other = mcp_server(quote!(), quote!(impl Web { #[other(retries = 3)] fn fetch(&self) {} }));
     assert_eq!(headlines(&other), ["server `web` has no tools"]);
 }
@@ -1087,7 +1099,11 @@ fn nothing_is_allowed_that_is_not_done() {
         ))
     };
     assert!(!server(quote!()).contains("allow(deprecated") && !server(quote!()).contains("unreachable_code"));
-    for attribute in [quote!(#[deprecated = "use `get`"]), quote!(#[allow(unused, deprecated)])] {
+    for attribute in [
+        quote!(#[deprecated = "use `get`"]),
+        quote!(#[allow(unused, deprecated)]),
+        quote!(#[cfg_attr(feature = "v2", deprecated)]),
+    ] {
         assert!(server(attribute.clone()).contains("allow(deprecated,"), "{attribute}");
     }
 }

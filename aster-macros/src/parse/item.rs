@@ -137,7 +137,7 @@ fn take_attributes(attributes: &mut Vec<Attribute>) -> (Vec<Attribute>, Vec<Attr
 
 /// The name of the first of these attributes that a `#[cfg_attr]` hides: it is there under a condition, which a macro cannot
 /// judge.
-fn hidden(attribute: &Attribute, names: &[&str]) -> Option<Ident> {
+pub(crate) fn hidden(attribute: &Attribute, names: &[&str]) -> Option<Ident> {
     fn inside(tokens: &TokenStream, names: &[&str]) -> Option<Ident> {
         let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
         let metas = parser.parse2(tokens.clone()).ok()?;
@@ -361,7 +361,8 @@ fn body<Other: Named>(braces: Group, errors: &mut Errors) -> syn::Result<Body> {
         let (mut members, mut names, mut lost) = (Vec::new(), Vec::new(), false);
         while !input.is_empty() {
             let known = errors.count();
-            lost |= input.fork().call(Attribute::parse_outer)?.iter().any(may_publish);
+            // In a module it publishes by itself, and not as the server's.
+            lost |= Other::ARE_METHODS && input.fork().call(Attribute::parse_outer)?.iter().any(may_publish);
             members.push(member::<Other>(input, &mut names, errors)?);
             lost |= errors.count() > known;
         }
@@ -384,6 +385,9 @@ fn may_publish(attribute: &Attribute) -> bool {
 
 /// What can stand beside what is published.
 trait Named: Parse + ToTokens {
+    /// Whether functions that stand there are those of a type.
+    const ARE_METHODS: bool;
+
     /// Adds the names that it takes.
     fn names(&self, names: &mut Vec<Ident>);
 
@@ -392,6 +396,8 @@ trait Named: Parse + ToTokens {
 }
 
 impl Named for ImplItem {
+    const ARE_METHODS: bool = true;
+
     fn names(&self, names: &mut Vec<Ident>) {
         match self {
             ImplItem::Const(item) => names.push(item.ident.clone()),
@@ -404,6 +410,8 @@ impl Named for ImplItem {
 }
 
 impl Named for Item {
+    const ARE_METHODS: bool = false;
+
     fn names(&self, names: &mut Vec<Ident>) {
         names.extend(match self {
             Item::Const(item) => Some(item.ident.clone()),
@@ -468,14 +476,13 @@ fn member<Other: Named>(
     let attributes = ahead.call(Attribute::parse_outer)?;
     let published = attributes.iter().find_map(|attribute| Some((attribute, kind(attribute)?)));
     let hides = |attribute: &Attribute| match published {
-        Some(_) => hidden(attribute, &[OURS, &["cfg", "doc"]].concat()),
+        Some(_) => hidden(attribute, &[OURS, &["cfg"]].concat()),
         None => hidden(attribute, OURS),
     };
     for name in attributes.iter().filter_map(hides) {
         let help = match Kind::of(&name) {
             Some(_) => format!("write `#[{name}(…)]` itself, and a `#[cfg(…)]` beside it"),
-            None if name == "cfg" => "write one `#[cfg(…)]`, as in `#[cfg(any(not(a), b))]`".to_owned(),
-            None => "write `/// …` itself".to_owned(),
+            None => "write one `#[cfg(…)]`, as in `#[cfg(any(not(a), b))]`".to_owned(),
         };
         let what = format!("`cfg_attr` hides `{name}` from `#[mcp_server]`");
         errors.push_with_help(name, &codes::HIDDEN, what, help);
