@@ -49,7 +49,7 @@ fn a_rule_is_about_a_group_that_there_can_be() {
     rules(&sandbox, "rules: [{action: deny, group: other}]\n");
     echo().expect(0);
     rules(&sandbox, "rules: [{action: deny, group: othre}]\n");
-    assert!(echo().expect(0).stderr.contains("permissions.yaml:1: no tool has the group `othre`"));
+    echo().expect(0);
     rules(&sandbox, "rules: [{action: deny, origin: native, group: othre}]\n");
     let told = echo().expect(3).stderr;
     assert!(told.contains("permissions.yaml:1: no tool has the group `othre`"), "{told}");
@@ -114,6 +114,7 @@ fn rules_decide_what_becomes_of_a_call() {
     read [ROOT]/config/aster/aster.yaml
     read [ROOT]/config/aster/permissions.yaml
     problem: [ROOT]/config/aster/permissions.yaml:1:8: the text is not valid YAML: unclosed bracket '['
+    note: dependencies that are not linked were not looked for: cargo did not start this, as `cargo test` and `cargo run` do
     1 external server, 3 native tools, 1 problem, 0 warnings
     ");
 }
