@@ -1,9 +1,10 @@
 //! What a host finds out before it starts anything: names that its own prompts, profiles, rules, hooks and limits say and
 //! that stand for nothing, and tools that a prompt promises to an agent which does not see them.
 //!
-//! Of native servers everything is known, and a wrong name is an error. What an external server has is not known before it has listed its tools: what stands for one of those is a
-//! warning in a profile, and elsewhere not looked at. What stands for no server at all is a warning, since rules and hooks are
-//! often shared by hosts with different servers; but a profile is written for one host, and there it is an error.
+//! Of native servers everything is known, and a wrong name is an error. What an external server has is not known before it
+//! has listed its tools: what stands for one of those is a warning in a profile, and elsewhere not looked at. What stands for
+//! no server or group at all is a warning, since rules and hooks are often shared by hosts with different servers; it is an
+//! error where a rule is about native tools alone, and in a profile, which is written for one host.
 
 use std::collections::BTreeSet;
 use std::fmt;

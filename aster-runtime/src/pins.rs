@@ -242,7 +242,7 @@ impl ServerPins {
 struct Sighting {
     /// The tools that are not trusted, and whether they are new.
     quarantined: BTreeMap<String, bool>,
-    /// What changed of tools when the user trusted them last.
+    /// What tools were before the change of them that the user trusted last.
     replaced: BTreeMap<String, Arc<Value>>,
     /// The tools that were trusted just now.
     first: Vec<String>,

@@ -163,11 +163,9 @@ impl Place<'_> {
                     self.seams.partition_point(|seam| *seam < word).max(last.saturating_sub(MAX_PIECES));
                 let seams = self.seams[first..last].iter().copied();
                 let firsts = firsts.into_iter().filter(|first| *first < start);
-                let mut found = firsts.chain(seams).filter_map(at).peekable();
-                let first = found.peek().map(|first| first.whole.clone());
-                found
-                    .find(|candidate| candidate.stands)
-                    .or_else(|| first.map(|whole| Candidate { secret: whole.clone(), whole, stands: false }))
+                let mut tried = firsts.chain(seams).filter_map(at);
+                let first = tried.next()?;
+                if first.stands { Some(first) } else { tried.find(|next| next.stands).or(Some(first)) }
             }
             Begins::At(before) => at(start.checked_sub(before)?),
             Begins::Before(most) => {
